@@ -1,0 +1,114 @@
+//! Dequantisation and the 8x8 inverse DCT: coefficients to samples.
+//!
+//! The arithmetic is that of libjpeg-turbo's SIMD kernels for x86-64 with its "islow" DCT: 16-bit wrapping
+//! products of coefficient and quantizer, 32-bit wrapping sums, 16-bit saturation after each pass. Written on
+//! rows of eight lanes so that compilers turn it into vector code; `i16 * i16` products stay visible as such.
+
+use crate::entropy::Block;
+
+type Lanes = [i16; 8];
+
+/// Bits of the fixed-point constants.
+const CONSTANT_BITS: u32 = 13;
+/// Fractional bits kept between the passes.
+const PASS1_BITS: u32 = 2;
+
+/// Reconstructs a block into `out`, whose rows are `stride` bytes apart. `last_nonzero` is the zigzag index
+/// of the last coefficient that is not 0, or anything above it.
+pub(crate) fn dequant_idct(block: &Block, last_nonzero: u8, quant: &[u16; 64], out: &mut [u8], stride: usize) {
+    if last_nonzero == 0 {
+        return dc_only(block[0], quant[0], out, stride);
+    }
+    let rows: [Lanes; 8] = std::array::from_fn(|row| {
+        std::array::from_fn(|column| {
+            let index = row * 8 + column;
+            block[index].wrapping_mul(quant[index] as i16)
+        })
+    });
+    // The kernels test the coefficients, not the products, before they take the short way, and the short way
+    // wraps where the long way saturates.
+    let first_row_only = block[8..].iter().fold(0, |any, &coefficient| any | coefficient) == 0;
+    let columns_done = if first_row_only {
+        [rows[0].map(|value| value.wrapping_shl(PASS1_BITS)); 8]
+    } else {
+        one_dimension::<{ CONSTANT_BITS - PASS1_BITS }>(&rows)
+    };
+    let samples = one_dimension::<{ CONSTANT_BITS + PASS1_BITS + 3 }>(&transposed(&columns_done));
+    let samples = transposed(&samples);
+    for (row, lanes) in samples.iter().enumerate() {
+        let out: &mut [u8; 8] = (&mut out[row * stride..row * stride + 8]).try_into().expect("eight samples");
+        *out = lanes.map(to_sample);
+    }
+}
+
+/// All samples of a block with nothing but DC are the same.
+fn dc_only(coefficient: i16, quant: u16, out: &mut [u8], stride: usize) {
+    let dc = coefficient.wrapping_mul(quant as i16).wrapping_shl(PASS1_BITS);
+    // Second pass with one input: (dc << 13) descaled by 18 bits.
+    let sample = to_sample(((i32::from(dc) + 16) >> 5) as i16);
+    for row in 0..8 {
+        out[row * stride..row * stride + 8].fill(sample);
+    }
+}
+
+/// Level shift of a sample that saturates, never wraps.
+#[inline(always)]
+fn to_sample(value: i16) -> u8 {
+    (value.clamp(-128, 127) + 128) as u8
+}
+
+/// Eight one-dimensional transforms side by side: `input[k][lane]` is coefficient k of each.
+#[inline(always)]
+fn one_dimension<const DESCALE: u32>(input: &[Lanes; 8]) -> [Lanes; 8] {
+    let mut output = [[0; 8]; 8];
+    for lane in 0..8 {
+        let v: [i16; 8] = std::array::from_fn(|k| input[k][lane]);
+
+        // Even part.
+        let t3 = mul2(v[2], 10703, v[6], 4433);
+        let t2 = mul2(v[2], 4433, v[6], -10704);
+        let t0 = i32::from(v[0].wrapping_add(v[4])) << CONSTANT_BITS;
+        let t1 = i32::from(v[0].wrapping_sub(v[4])) << CONSTANT_BITS;
+        let (t10, t13) = (t0.wrapping_add(t3), t0.wrapping_sub(t3));
+        let (t11, t12) = (t1.wrapping_add(t2), t1.wrapping_sub(t2));
+
+        // Odd part.
+        let (z3, z4) = (v[7].wrapping_add(v[3]), v[5].wrapping_add(v[1]));
+        let sum3 = mul2(z3, -6436, z4, 9633);
+        let sum4 = mul2(z3, 9633, z4, 6437);
+        let a = mul2(v[7], -4927, v[1], -7373).wrapping_add(sum3);
+        let b = mul2(v[5], -4176, v[3], -20995).wrapping_add(sum4);
+        let c = mul2(v[5], -20995, v[3], 4177).wrapping_add(sum3);
+        let d = mul2(v[7], -7373, v[1], 4926).wrapping_add(sum4);
+
+        output[0][lane] = descale::<DESCALE>(t10.wrapping_add(d));
+        output[7][lane] = descale::<DESCALE>(t10.wrapping_sub(d));
+        output[1][lane] = descale::<DESCALE>(t11.wrapping_add(c));
+        output[6][lane] = descale::<DESCALE>(t11.wrapping_sub(c));
+        output[2][lane] = descale::<DESCALE>(t12.wrapping_add(b));
+        output[5][lane] = descale::<DESCALE>(t12.wrapping_sub(b));
+        output[3][lane] = descale::<DESCALE>(t13.wrapping_add(a));
+        output[4][lane] = descale::<DESCALE>(t13.wrapping_sub(a));
+    }
+    output
+}
+
+#[inline(always)]
+fn mul2(x: i16, cx: i16, y: i16, cy: i16) -> i32 {
+    (i32::from(x) * i32::from(cx)).wrapping_add(i32::from(y) * i32::from(cy))
+}
+
+/// Rounds `bits` fractional bits away and saturates to 16 bits.
+#[inline(always)]
+fn descale<const BITS: u32>(value: i32) -> i16 {
+    let rounded = value.wrapping_add(1 << (BITS - 1)) >> BITS;
+    rounded.clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as i16
+}
+
+#[inline(always)]
+fn transposed(rows: &[Lanes; 8]) -> [Lanes; 8] {
+    std::array::from_fn(|column| std::array::from_fn(|row| rows[row][column]))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+//! Coefficients to pixels, one row of MCUs at a time.
+//!
+//! Samples live in a ring of two MCU rows per component: the triangle filter reads one sample row above and
+//! below, so the last pixel rows of an MCU row wait for the next one.
+
+use super::color::convert_row;
+use super::dequant_idct::dequant_idct;
+use super::rows::RowWriter;
+use super::upsample;
+use crate::codestream::ColorModel;
+use crate::entropy::{CoefficientPlane, Smoother};
+use crate::geometry::Rect;
+use crate::pixels::{PixelFormat, PixelLayout};
+use crate::plan::{ComponentPlan, DecodePlan, Upsampling, component_region};
+
+/// Reconstructs the rows of a plan, top to bottom.
+pub(super) struct Reconstruction<'p, 'a> {
+    plan: &'p DecodePlan<'a>,
+    color: ColorModel,
+    components: Vec<Samples>,
+    writer: RowWriter,
+    /// The next pixel row to write, or for component planes nothing.
+    next_row: u32,
+}
+
+/// Samples of one component.
+struct Samples {
+    ring: Vec<u8>,
+    stride: usize,
+    ring_rows: u32,
+    /// First sample column held, and how many are real ones.
+    first_column: u32,
+    width: usize,
+    /// One upsampled row, for pixels from `first_column * factor` on, and column sums.
+    upsampled: Vec<u8>,
+    sums: Vec<u16>,
+}
+
+impl Samples {
+    fn new(component: &ComponentPlan) -> Self {
+        let first_column = component.block_columns.start * 8;
+        let stride = component.block_columns.len() * 8;
+        let width = stride.min((component.plane.width - first_column) as usize);
+        let ring_rows = 16 * u32::from(component.sampling.vertical);
+        let factor = component.upsampling.factors().0 as usize;
+        Samples {
+            ring: vec![0; stride * ring_rows as usize],
+            stride,
+            ring_rows,
+            first_column,
+            width,
+            upsampled: vec![0; width * factor],
+            sums: vec![0; width + 2],
+        }
+    }
+
+    /// The real samples of row `y` of the plane.
+    fn row(&self, y: u32) -> &[u8] {
+        let start = (y % self.ring_rows) as usize * self.stride;
+        &self.ring[start..start + self.width]
+    }
+}
+
+impl<'p, 'a> Reconstruction<'p, 'a> {
+    pub(super) fn new(plan: &'p DecodePlan<'a>, layout: &PixelLayout) -> Self {
+        let components = plan
+            .components()
+            .iter()
+            .map(|component| if component.needed { Samples::new(component) } else { Samples::none() })
+            .collect();
+        Reconstruction {
+            plan,
+            color: plan.codestream().color_model(),
+            components,
+            writer: RowWriter::new(plan, layout),
+            next_row: plan.region().rect().y,
+        }
+    }
+
+    /// Transforms the blocks of an MCU row to samples, and clears them for the next row.
+    pub(super) fn transform_and_clear(&mut self, planes: &mut [CoefficientPlane], mcu_row: u32) {
+        for (index, plane) in planes.iter_mut().enumerate() {
+            self.for_each_block(index, mcu_row, |component, row, column, out, stride| {
+                let at = plane.index(row, column);
+                let (block, last) = (&plane.blocks[at], plane.last_nonzero[at]);
+                dequant_idct(block, last, &component.quant, out, stride);
+            });
+            // Padding blocks of edge MCUs were decoded too.
+            for (block, last) in plane.blocks.iter_mut().zip(&mut plane.last_nonzero) {
+                if *last > 0 {
+                    *block = [0; 64];
+                    *last = 0;
+                } else {
+                    block[0] = 0;
+                }
+            }
+        }
+    }
+
+    /// Transforms the blocks of an MCU row to samples.
+    pub(super) fn transform(&mut self, planes: &[CoefficientPlane], mcu_row: u32, smoother: Option<&Smoother>) {
+        for (index, plane) in planes.iter().enumerate() {
+            self.for_each_block(index, mcu_row, |component, row, column, out, stride| match smoother {
+                Some(smoother) => {
+                    let block = smoother.block(index, plane, row, column);
+                    dequant_idct(&block, 63, &component.quant, out, stride);
+                }
+                None => {
+                    let at = plane.index(row, column);
+                    dequant_idct(&plane.blocks[at], plane.last_nonzero[at], &component.quant, out, stride);
+                }
+            });
+        }
+    }
+
+    /// Calls `transform` with each block of the window that has real samples, its samples and their stride.
+    fn for_each_block(
+        &mut self,
+        index: usize,
+        mcu_row: u32,
+        mut transform: impl FnMut(&ComponentPlan, u32, u32, &mut [u8], usize),
+    ) {
+        let component = &self.plan.components()[index];
+        if !component.needed {
+            return;
+        }
+        let samples = &mut self.components[index];
+        let rows_per_mcu = u32::from(component.sampling.vertical);
+        let real_rows = component.plane.height.div_ceil(8);
+        let real_columns = component.plane.width.div_ceil(8);
+        for row in mcu_row * rows_per_mcu..((mcu_row + 1) * rows_per_mcu).min(real_rows) {
+            let top = (row * 8 % samples.ring_rows) as usize * samples.stride;
+            for column in component.block_columns.start..component.block_columns.end.min(real_columns) {
+                let left = (column * 8 - samples.first_column) as usize;
+                transform(component, row, column, &mut samples.ring[top + left..], samples.stride);
+            }
+        }
+    }
+
+    /// Writes the pixel rows that are complete once MCU row `mcu_row` is.
+    pub(super) fn write_rows(&mut self, mcu_row: u32, output: &mut [u8]) {
+        let last = mcu_row + 1 == self.plan.mcus().rows.end;
+        if self.plan.format() == PixelFormat::ComponentPlanes {
+            self.write_component_rows(mcu_row, output);
+        } else {
+            let region = self.plan.region().rect();
+            let region_end = region.y + region.height;
+            let end = if last { region_end } else { region_end.min(self.complete_rows(mcu_row)) };
+            while self.next_row < end {
+                self.write_row(self.next_row, region, output);
+                self.next_row += 1;
+            }
+        }
+        if last {
+            self.writer.finish(output);
+        }
+    }
+
+    /// Pixel rows from the top whose samples and vertical context are there after MCU row `mcu_row`.
+    fn complete_rows(&self, mcu_row: u32) -> u32 {
+        let needed = self.plan.components().iter().filter(|component| component.needed);
+        needed
+            .map(|component| {
+                let rows = (mcu_row + 1) * 8 * u32::from(component.sampling.vertical);
+                (rows - component.upsampling.context().1) * component.upsampling.factors().1
+            })
+            .min()
+            .unwrap_or(0)
+    }
+
+    fn write_row(&mut self, y: u32, region: Rect, output: &mut [u8]) {
+        for (component, samples) in self.plan.components().iter().zip(&mut self.components) {
+            if component.needed {
+                samples.upsample(component, y);
+            }
+        }
+        let mut rows: [&[u8]; 4] = [&[]; 4];
+        let mut count = 0;
+        for (component, samples) in self.plan.components().iter().zip(&self.components) {
+            if component.needed {
+                let (factor, _) = component.upsampling.factors();
+                let start = (region.x - samples.first_column * factor) as usize;
+                let row = match component.upsampling {
+                    Upsampling::None => samples.row(y),
+                    _ => &samples.upsampled,
+                };
+                rows[count] = &row[start..start + region.width as usize];
+                count += 1;
+            }
+        }
+        let (color, format) = (self.color, self.plan.format());
+        self.writer.write(y - region.y, output, |out| convert_row(color, format, &rows[..count], out));
+    }
+
+    fn write_component_rows(&mut self, mcu_row: u32, output: &mut [u8]) {
+        let frame = self.plan.codestream().frame();
+        for (index, component) in self.plan.components().iter().enumerate() {
+            let samples = &self.components[index];
+            let region = component_region(frame, index, self.plan.region());
+            let rows_per_mcu = 8 * u32::from(component.sampling.vertical);
+            let first = (mcu_row * rows_per_mcu).max(region.y);
+            let end = ((mcu_row + 1) * rows_per_mcu).min(region.y + region.height);
+            for y in first..end {
+                let start = (region.x - samples.first_column) as usize;
+                let row = &samples.row(y)[start..start + region.width as usize];
+                self.writer.write_plane_row(index, y - region.y, output, row);
+            }
+        }
+    }
+}
+
+impl Samples {
+    /// For a component that is not needed.
+    fn none() -> Self {
+        Samples {
+            ring: Vec::new(),
+            stride: 0,
+            ring_rows: 1,
+            first_column: 0,
+            width: 0,
+            upsampled: Vec::new(),
+            sums: Vec::new(),
+        }
+    }
+
+    /// Makes pixel row `y` in `upsampled`, unless the samples are pixels already.
+    fn upsample(&mut self, component: &ComponentPlan, y: u32) {
+        let (_, factor) = component.upsampling.factors();
+        let near = y / factor;
+        let upper_half = y % factor == 0;
+        let far = if upper_half { near.saturating_sub(1) } else { (near + 1).min(component.plane.height - 1) };
+        // Taken out so that rows of the ring can be read meanwhile.
+        let mut out = std::mem::take(&mut self.upsampled);
+        let mut sums = std::mem::take(&mut self.sums);
+        match component.upsampling {
+            Upsampling::None => {}
+            Upsampling::TriangleH2V1 => upsample::triangle_h2v1(self.row(near), &mut out),
+            Upsampling::TriangleH1V2 => upsample::triangle_h1v2(self.row(near), self.row(far), upper_half, &mut out),
+            Upsampling::TriangleH2V2 => upsample::triangle_h2v2(self.row(near), self.row(far), &mut sums, &mut out),
+            Upsampling::Box { horizontal, .. } => {
+                upsample::replicate(self.row(near), usize::from(horizontal), &mut out);
+            }
+        }
+        self.upsampled = out;
+        self.sums = sums;
+    }
+}

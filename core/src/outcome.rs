@@ -1,0 +1,71 @@
+//! What decoding an image gave besides its pixels.
+
+use std::fmt;
+
+use crate::codestream::ColorModel;
+use crate::geometry::{Size, StoredRect};
+use crate::orientation::Orientation;
+use crate::pixels::PixelLayout;
+use crate::warning::Warning;
+
+/// Which code made the pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Route {
+    /// isopel's own decoder on the CPU; exact.
+    Cpu,
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Route::Cpu => f.write_str("cpu"),
+        }
+    }
+}
+
+/// What was decoded, and how well.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Format, size and planes of the pixels.
+    pub layout: PixelLayout,
+    /// The file's own colour model; the pixels were converted from it.
+    pub color: ColorModel,
+    /// The orientation that was applied to the pixels. Do not rotate again.
+    pub orientation: Orientation,
+    /// What was decoded, in stored coordinates.
+    pub region: StoredRect,
+    /// Which code made the pixels.
+    pub route: Route,
+    /// What was wrong with the file.
+    pub warnings: Vec<Warning>,
+    /// Rows of the region, in stored order from its top, before the first damage that was noticed. All of
+    /// them if none was. Damage that happens to be valid code can't be noticed.
+    pub valid_rows: u32,
+    /// Whether the file sent every bit of every coefficient; progressive files may stop before.
+    pub complete: bool,
+}
+
+impl Report {
+    /// Whether pixels are known to be wrong or missing.
+    pub fn is_damaged(&self) -> bool {
+        self.warnings.iter().any(Warning::is_damage)
+    }
+}
+
+/// A decoded image in memory that isopel allocated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Image {
+    /// The pixels, packed, as [`Report::layout`] describes them.
+    pub pixels: Vec<u8>,
+    /// What was decoded, and how well.
+    pub report: Report,
+}
+
+impl Image {
+    /// Width and height in pixels, after orientation.
+    pub fn size(&self) -> Size {
+        self.report.layout.size()
+    }
+}
