@@ -16,28 +16,40 @@ const PASS1_BITS: u32 = 2;
 /// Reconstructs a block into `out`, whose rows are `stride` bytes apart. `last_nonzero` is the zigzag index
 /// of the last coefficient that is not 0, or anything above it.
 pub(crate) fn dequant_idct(block: &Block, last_nonzero: u8, quant: &[u16; 64], out: &mut [u8], stride: usize) {
-    if last_nonzero == 0 {
-        return dc_only(block[0], quant[0], out, stride);
+    match last_nonzero {
+        0 => dc_only(block[0], quant[0], out, stride),
+        // Zigzag order fills corners: up to index 9 it stays within 4x4.
+        1..=9 => transform::<4>(block, quant, out, stride),
+        _ => transform::<8>(block, quant, out, stride),
     }
-    let rows: [Lanes; 8] = std::array::from_fn(|row| {
-        std::array::from_fn(|column| {
-            let index = row * 8 + column;
-            block[index].wrapping_mul(quant[index] as i16)
-        })
-    });
+}
+
+/// Transforms a block whose coefficients outside the upper left `USED` x `USED` are 0.
+#[inline(always)]
+fn transform<const USED: usize>(block: &Block, quant: &[u16; 64], out: &mut [u8], stride: usize) {
+    let (coefficients, _) = block.as_chunks::<8>();
+    let (quant, _) = quant.as_chunks::<8>();
+    let mut rows = [[0; 8]; 8];
+    for row in 0..USED {
+        for column in 0..8 {
+            rows[row][column] = coefficients[row][column].wrapping_mul(quant[row][column] as i16);
+        }
+    }
     // The kernels test the coefficients, not the products, before they take the short way, and the short way
     // wraps where the long way saturates.
-    let first_row_only = block[8..].iter().fold(0, |any, &coefficient| any | coefficient) == 0;
+    let first_row_only = block[8..8 * USED].iter().fold(0, |any, &coefficient| any | coefficient) == 0;
     let columns_done = if first_row_only {
         [rows[0].map(|value| value.wrapping_shl(PASS1_BITS)); 8]
     } else {
-        one_dimension::<{ CONSTANT_BITS - PASS1_BITS }>(&rows)
+        one_dimension::<{ CONSTANT_BITS - PASS1_BITS }, USED>(&rows)
     };
-    let samples = one_dimension::<{ CONSTANT_BITS + PASS1_BITS + 3 }>(&transposed(&columns_done));
+    let samples = one_dimension::<{ CONSTANT_BITS + PASS1_BITS + 3 }, USED>(&transposed(&columns_done));
     let samples = transposed(&samples);
     for (row, lanes) in samples.iter().enumerate() {
         let out: &mut [u8; 8] = (&mut out[row * stride..row * stride + 8]).try_into().expect("eight samples");
-        *out = lanes.map(to_sample);
+        for (out, &value) in out.iter_mut().zip(lanes) {
+            *out = to_sample(value);
+        }
     }
 }
 
@@ -54,15 +66,20 @@ fn dc_only(coefficient: i16, quant: u16, out: &mut [u8], stride: usize) {
 /// Level shift of a sample that saturates, never wraps.
 #[inline(always)]
 fn to_sample(value: i16) -> u8 {
-    (value.clamp(-128, 127) + 128) as u8
+    value.clamp(-128, 127) as i8 as u8 ^ 0x80
 }
 
-/// Eight one-dimensional transforms side by side: `input[k][lane]` is coefficient k of each.
+/// Eight one-dimensional transforms side by side: `input[k][lane]` is coefficient k of each. Coefficients
+/// from `USED` on are 0.
 #[inline(always)]
-fn one_dimension<const DESCALE: u32>(input: &[Lanes; 8]) -> [Lanes; 8] {
+fn one_dimension<const DESCALE: u32, const USED: usize>(input: &[Lanes; 8]) -> [Lanes; 8] {
     let mut output = [[0; 8]; 8];
+    // One loop over the lanes: compilers vectorise it as a whole.
     for lane in 0..8 {
-        let v: [i16; 8] = std::array::from_fn(|k| input[k][lane]);
+        let mut v = [0i16; 8];
+        for k in 0..USED {
+            v[k] = input[k][lane];
+        }
 
         // Even part.
         let t3 = mul2(v[2], 10703, v[6], 4433);
@@ -98,16 +115,41 @@ fn mul2(x: i16, cx: i16, y: i16, cy: i16) -> i32 {
     (i32::from(x) * i32::from(cx)).wrapping_add(i32::from(y) * i32::from(cy))
 }
 
-/// Rounds `bits` fractional bits away and saturates to 16 bits.
+/// Rounds `BITS` fractional bits away and saturates to 16 bits.
 #[inline(always)]
 fn descale<const BITS: u32>(value: i32) -> i16 {
     let rounded = value.wrapping_add(1 << (BITS - 1)) >> BITS;
     rounded.clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as i16
 }
 
+/// Three perfect shuffles of the rows; each interleaving is one instruction of most vector units.
 #[inline(always)]
 fn transposed(rows: &[Lanes; 8]) -> [Lanes; 8] {
-    std::array::from_fn(|column| std::array::from_fn(|row| rows[row][column]))
+    shuffled(&shuffled(&shuffled(rows)))
+}
+
+#[inline(always)]
+fn shuffled(r: &[Lanes; 8]) -> [Lanes; 8] {
+    [
+        interleaved_low(r[0], r[4]),
+        interleaved_high(r[0], r[4]),
+        interleaved_low(r[1], r[5]),
+        interleaved_high(r[1], r[5]),
+        interleaved_low(r[2], r[6]),
+        interleaved_high(r[2], r[6]),
+        interleaved_low(r[3], r[7]),
+        interleaved_high(r[3], r[7]),
+    ]
+}
+
+#[inline(always)]
+fn interleaved_low(a: Lanes, b: Lanes) -> Lanes {
+    [a[0], b[0], a[1], b[1], a[2], b[2], a[3], b[3]]
+}
+
+#[inline(always)]
+fn interleaved_high(a: Lanes, b: Lanes) -> Lanes {
+    [a[4], b[4], a[5], b[5], a[6], b[6], a[7], b[7]]
 }
 
 #[cfg(test)]

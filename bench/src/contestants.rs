@@ -1,0 +1,45 @@
+//! The decoders: each turns a file into packed RGB, or gray for gray files, in memory that it allocates.
+
+/// A decoder and its name.
+pub struct Contestant {
+    pub name: &'static str,
+    pub decode: fn(&[u8]) -> Result<Vec<u8>, String>,
+}
+
+/// All decoders that were built in; isopel comes first.
+pub fn all() -> Vec<Contestant> {
+    vec![
+        Contestant { name: "isopel", decode: isopel },
+        #[cfg(feature = "libjpeg-turbo")]
+        Contestant { name: "libjpeg-turbo", decode: libjpeg_turbo },
+        Contestant { name: "zune-jpeg", decode: zune_jpeg },
+    ]
+}
+
+fn isopel(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    use isopel_core::{Codestream, DecodeOptions, DecodePlan, FormatRequest, OrientationPolicy, cpu};
+    let options = DecodeOptions::default().orientation(OrientationPolicy::Ignore).format(FormatRequest::Source);
+    let image = Codestream::parse(bytes, &options.limits)
+        .and_then(|codestream| DecodePlan::new(&codestream, &options).and_then(|plan| cpu::decode(&plan)));
+    image.map(|image| image.pixels).map_err(|error| error.to_string())
+}
+
+fn zune_jpeg(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    use zune_core::bytestream::ZCursor;
+    use zune_core::colorspace::ColorSpace;
+    use zune_core::options::DecoderOptions;
+    let mut decoder = zune_jpeg::JpegDecoder::new(ZCursor::new(bytes));
+    decoder.decode_headers().map_err(|error| error.to_string())?;
+    let gray = decoder.input_colorspace() == Some(ColorSpace::Luma);
+    let out = if gray { ColorSpace::Luma } else { ColorSpace::RGB };
+    decoder.set_options(DecoderOptions::default().jpeg_set_out_colorspace(out).set_strict_mode(false));
+    decoder.decode().map_err(|error| error.to_string())
+}
+
+#[cfg(feature = "libjpeg-turbo")]
+fn libjpeg_turbo(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    use turbojpeg::{Colorspace, PixelFormat};
+    let header = turbojpeg::read_header(bytes).map_err(|error| error.to_string())?;
+    let format = if header.colorspace == Colorspace::Gray { PixelFormat::GRAY } else { PixelFormat::RGB };
+    turbojpeg::decompress(bytes, format).map(|image| image.pixels).map_err(|error| error.to_string())
+}

@@ -1,0 +1,81 @@
+//! Times and memory of isopel and other JPEG decoders, interleaved in one process on one thread.
+
+mod contestants;
+mod memory;
+mod photo;
+mod speed;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Compares isopel with other JPEG decoders: one process, one thread, rounds interleaved, medians.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Decodes files to RGB with every decoder in turn and prints megapixels per second.
+    Speed {
+        /// JPEG files.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Rounds; each decodes every file once with every decoder.
+        #[arg(long, default_value_t = 15)]
+        rounds: usize,
+    },
+    /// Decodes one file once in a process of its own per decoder and prints its peak memory (Linux).
+    Memory {
+        /// A JPEG file.
+        file: PathBuf,
+    },
+    /// Decodes one file once with one decoder; `memory` runs this.
+    #[command(hide = true)]
+    DecodeOnce {
+        /// The decoder's name.
+        decoder: String,
+        /// A JPEG file.
+        file: PathBuf,
+    },
+    /// Makes a photo of any size by cutting or mirroring another, as 4:2:0 baseline (needs the
+    /// libjpeg-turbo feature).
+    Photo {
+        /// The JPEG file to start from.
+        source: PathBuf,
+        /// The JPEG file to write.
+        output: PathBuf,
+        /// Width in pixels.
+        width: usize,
+        /// Height in pixels.
+        height: usize,
+        /// JPEG quality, 1 to 100.
+        #[arg(long, default_value_t = 85)]
+        quality: i32,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Speed { files, rounds } => speed::run(&files, rounds),
+        Command::Memory { file } => memory::run(&file),
+        Command::DecodeOnce { decoder, file } => memory::decode_once(&decoder, &file),
+        Command::Photo { source, output, width, height, quality } => {
+            photo::run(&source, &output, width, height, quality)
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn read(file: &std::path::Path) -> Result<Vec<u8>, String> {
+    std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
+}
