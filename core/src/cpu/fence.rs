@@ -46,7 +46,6 @@ pub struct CpuSignal(Arc<Shared>);
 
 impl CpuSignal {
     /// A signal and the fence that it will signal.
-    #[expect(clippy::new_ret_no_self, reason = "the two ends only make sense together")]
     pub fn new() -> (CpuSignal, CpuFence) {
         let shared = Arc::new(Shared::default());
         (CpuSignal(shared.clone()), CpuFence(shared))

@@ -227,7 +227,7 @@ impl Samples {
     fn upsample(&mut self, component: &ComponentPlan, y: u32) {
         let (_, factor) = component.upsampling.factors();
         let near = y / factor;
-        let upper_half = y % factor == 0;
+        let upper_half = y.is_multiple_of(factor);
         let far = if upper_half { near.saturating_sub(1) } else { (near + 1).min(component.plane.height - 1) };
         // Taken out so that rows of the ring can be read meanwhile.
         let mut out = std::mem::take(&mut self.upsampled);
