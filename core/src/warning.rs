@@ -197,17 +197,19 @@ impl Warnings {
     const KEPT: usize = 64;
 
     pub(crate) fn push(&mut self, warning: Warning) {
-        if self.first_damage.is_none() && warning.is_damage() {
+        let first_damage = self.first_damage.is_none() && warning.is_damage();
+        if first_damage {
             self.first_damage = Some(warning.clone());
         }
-        if self.kept.len() < Self::KEPT {
+        // Any number of untidy things must not hide that there is damage.
+        if self.kept.len() < Self::KEPT || first_damage {
             self.kept.push(warning);
         } else {
             self.dropped += 1;
         }
     }
 
-    /// The first warning that means wrong pixels, also when it is not among those kept.
+    /// The first warning that means wrong pixels.
     pub(crate) fn first_damage(&self) -> Option<&Warning> {
         self.first_damage.as_ref()
     }
@@ -217,5 +219,22 @@ impl Warnings {
             self.kept.push(Warning::More { count: self.dropped });
         }
         self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_is_kept_however_many_other_warnings_there_are() {
+        let mut warnings = Warnings::default();
+        (0..1000).for_each(|offset| warnings.push(Warning::MissingEoi { offset }));
+        let damage = Warning::ScanDataEnded { offset: 5, mcu: 1, mcus: 2 };
+        warnings.push(damage.clone());
+        assert_eq!(warnings.first_damage(), Some(&damage));
+        let kept = warnings.into_vec();
+        assert!(kept.contains(&damage));
+        assert_eq!(kept.last(), Some(&Warning::More { count: 936 }));
     }
 }

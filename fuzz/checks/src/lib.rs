@@ -1,0 +1,142 @@
+//! What the fuzz targets check. Each function takes any bytes and panics if a promise is broken; errors and
+//! warnings about the bytes are fine.
+
+#![forbid(unsafe_code)]
+
+use isopel_core::{
+    Codestream, DecodeOptions, DecodePlan, DisplayRect, Image, Limits, Orientation, OrientationPolicy, PixelFormat,
+    Strictness, cpu,
+};
+
+/// Large enough for every class of file, small enough for many runs a second.
+fn limits() -> Limits {
+    Limits { max_pixels: 1 << 18, max_work: 1 << 18, ..Limits::default() }
+}
+
+/// Parsing never panics, and what it gives lies within the file.
+pub fn parse(bytes: &[u8]) {
+    let header = Codestream::parse_header(bytes, &limits());
+    let Ok(codestream) = Codestream::parse(bytes, &limits()) else { return };
+    let header = header.expect("a file that parses has a header that parses");
+    assert_eq!(header.stored_size(), codestream.stored_size());
+    assert_eq!(header.orientation(), codestream.orientation());
+    assert!(codestream.consumed() <= bytes.len());
+    for scan in codestream.scans() {
+        assert!(scan.data.start <= scan.data.end && scan.data.end <= bytes.len());
+        let index = codestream.restart_index(scan);
+        assert_eq!(index.segments.first().map(|segment| segment.start), Some(scan.data.start));
+        assert_eq!(index.segments.last().map(|segment| segment.end), Some(scan.data.end));
+    }
+    codestream.icc_profile();
+}
+
+/// Planning never panics, and its layout is that of the request.
+pub fn plan(bytes: &[u8]) {
+    let Ok(codestream) = Codestream::parse(bytes, &limits()) else { return };
+    let mut choice = Choice::from_bytes(bytes);
+    let rect = DisplayRect::new(choice.any(), choice.any(), choice.any(), choice.any());
+    let format = choice.format();
+    let options = DecodeOptions::default().limits(limits()).region(rect).format(format);
+    if let Ok(plan) = DecodePlan::new(&codestream, &options) {
+        assert_eq!(plan.output_size(), rect.rect().size());
+        assert!(rect.rect().fits_in(codestream.display_size()));
+    }
+}
+
+/// Decoding never panics; it fills all pixels or says why not. Strict decoding differs only in refusing damage.
+pub fn decode(bytes: &[u8]) {
+    let mut choice = Choice::from_bytes(bytes);
+    let options = DecodeOptions::default().limits(limits()).format(choice.format());
+    let Some(image) = decode_image(bytes, &options) else { return };
+    assert_eq!(image.pixels.len(), image.report.layout.required_len());
+    assert!(image.report.valid_rows <= image.report.region.rect().height);
+    let strict = decode_image(bytes, &options.strictness(Strictness::Strict));
+    match strict {
+        Some(strict) => assert_eq!(strict.pixels, image.pixels),
+        None => assert!(image.report.is_damaged()),
+    }
+}
+
+/// Any region under any orientation equals the crop of the whole picture, also in damaged files.
+pub fn region_equals_crop(bytes: &[u8]) {
+    let mut choice = Choice::from_bytes(bytes);
+    let format = [PixelFormat::Rgb8, PixelFormat::Gray8, PixelFormat::Rgba8][choice.below(3) as usize];
+    let orientation = Orientation::ALL[choice.below(8) as usize];
+    let options = DecodeOptions::default()
+        .limits(limits())
+        .format(format)
+        .orientation(OrientationPolicy::Set(orientation));
+    let Some(whole) = decode_image(bytes, &options) else { return };
+    let size = whole.size();
+    let (x, y) = (choice.below(size.width), choice.below(size.height));
+    let (width, height) = (1 + choice.below(size.width - x), 1 + choice.below(size.height - y));
+    let region = decode_image(bytes, &options.region(DisplayRect::new(x, y, width, height)))
+        .expect("a region of a picture that decodes decodes");
+    let pixel = format.bytes_per_pixel();
+    let (row, from) = (width as usize * pixel, x as usize * pixel);
+    for (index, region_row) in region.pixels.chunks_exact(row).enumerate() {
+        let start = (y as usize + index) * size.width as usize * pixel + from;
+        assert!(
+            region_row == &whole.pixels[start..start + row],
+            "row {index} of {width}x{height}+{x}+{y} under {orientation:?} as {format}"
+        );
+    }
+}
+
+fn decode_image(bytes: &[u8], options: &DecodeOptions) -> Option<Image> {
+    let codestream = Codestream::parse(bytes, &options.limits).ok()?;
+    let plan = DecodePlan::new(&codestream, options).ok()?;
+    cpu::decode(&plan).ok()
+}
+
+/// Choices that depend on nothing but the input, so that every finding repeats.
+struct Choice(Random);
+
+impl Choice {
+    fn from_bytes(bytes: &[u8]) -> Self {
+        let hash = bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash: u64, &byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+        });
+        Choice(Random::new(hash))
+    }
+
+    fn below(&mut self, end: u32) -> u32 {
+        self.0.below(u64::from(end)) as u32
+    }
+
+    /// Mostly small numbers, sometimes extreme ones.
+    fn any(&mut self) -> u32 {
+        match self.0.below(8) {
+            0 => u32::MAX - self.below(4),
+            1 => self.below(70_000),
+            _ => self.below(64),
+        }
+    }
+
+    fn format(&mut self) -> PixelFormat {
+        PixelFormat::ALL[self.below(PixelFormat::ALL.len() as u32) as usize]
+    }
+}
+
+/// A small reproducible generator (a Weyl sequence with mixing).
+pub struct Random(u64);
+
+impl Random {
+    /// The same seed gives the same numbers everywhere.
+    pub fn new(seed: u64) -> Self {
+        Random(seed)
+    }
+
+    /// The next number.
+    pub fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ mixed >> 31
+    }
+
+    /// A number from 0 to `end - 1`; `end` must not be 0.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.number() % end
+    }
+}
