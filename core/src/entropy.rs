@@ -1,7 +1,6 @@
 //! Entropy decoding: a scan's bytes to quantised coefficients of the planned MCUs.
 //!
-//! Input: a plan. Output: [`CoefficientPlane`]s, for sequential single-scan images one MCU row at a time, for
-//! all others whole. Damage is filled as libjpeg-turbo fills it and reported as warnings.
+//! Input: a plan. Output: its window's rows of MCUs, top to bottom. Damage is filled as libjpeg-turbo fills it and reported as warnings.
 
 mod baseline;
 mod bit_reader;
@@ -10,73 +9,117 @@ mod huffman;
 mod progressive;
 mod smoothing;
 
-pub(crate) use baseline::SequentialScan;
-pub(crate) use smoothing::Smoother;
-
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::codestream::Scan;
-use crate::error::FormatError;
+use crate::error::Error;
+use crate::options::Strictness;
 use crate::plan::{DecodePlan, McuWindow};
-use crate::warning::Warnings;
+use crate::warning::{Warning, Warnings};
+use baseline::SequentialScan;
+use smoothing::Smoother;
 
-/// The quantised coefficients of one block, in natural (row-major) order.
-pub type Block = [i16; 64];
-
-/// Coefficients of one component for a window of its blocks.
-#[derive(Debug, Clone, Default)]
-pub struct CoefficientPlane {
-    /// Block columns held.
-    pub columns: Range<u32>,
-    /// Block rows held.
-    pub rows: Range<u32>,
-    /// The blocks, row by row.
-    pub blocks: Vec<Block>,
-    /// For each block the zigzag index of its last coefficient that is not 0, or 0.
-    pub last_nonzero: Vec<u8>,
+/// One interleaved row of MCUs of a plan's window: the coefficients of every component that the plan needs.
+pub struct McuRow<'r> {
+    index: u32,
+    planes: &'r [CoefficientPlane],
+    smoother: Option<&'r Smoother>,
 }
 
-impl CoefficientPlane {
-    fn new(columns: Range<u32>, rows: Range<u32>) -> Self {
-        let count = columns.len() * rows.len();
-        CoefficientPlane { columns, rows, blocks: vec![[0; 64]; count], last_nonzero: vec![0; count] }
+impl McuRow<'_> {
+    /// Which row of MCUs, counted in the whole image.
+    pub fn index(&self) -> u32 {
+        self.index
     }
 
-    /// Index into `blocks` of a block of the window.
+    /// The coefficients of a block and the zigzag index of the last one that is not 0 (or anything above it).
+    /// Row and column count the component's blocks in the whole image; the block must be in the plan's window
+    /// and in this row of MCUs. Blocks that block smoothing estimates are made for the call.
     #[inline]
-    pub(crate) fn index(&self, row: u32, column: u32) -> usize {
-        (row - self.rows.start) as usize * self.columns.len() + (column - self.columns.start) as usize
-    }
-
-    #[inline]
-    fn contains(&self, row: u32, column: u32) -> bool {
-        self.rows.contains(&row) && self.columns.contains(&column)
-    }
-
-    /// Moves a window of one MCU row to other rows. The blocks must have been cleared.
-    pub(crate) fn move_to_rows(&mut self, rows: Range<u32>) {
-        debug_assert_eq!(rows.len(), self.rows.len());
-        self.rows = rows;
+    pub fn block(&self, component: usize, row: u32, column: u32) -> (Cow<'_, Block>, u8) {
+        let plane = &self.planes[component];
+        match self.smoother {
+            Some(smoother) => (Cow::Owned(smoother.block(component, plane, row, column)), 63),
+            None => {
+                let index = plane.index(row, column);
+                (Cow::Borrowed(&plane.blocks[index]), plane.last_nonzero[index])
+            }
+        }
     }
 }
 
-/// All coefficients of a plan's window, and how far the file's data went.
-pub(crate) struct Coefficients {
-    pub(crate) planes: Vec<CoefficientPlane>,
-    pub(crate) extent: DataExtent,
+/// What reading a plan's coefficients found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CoefficientReport {
+    /// What was wrong with the file, parsing included.
+    pub warnings: Vec<Warning>,
+    /// Rows of the region, in stored order from its top, before the first damage that was noticed.
+    pub valid_rows: u32,
 }
 
-/// How far intact data went.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DataExtent {
-    /// Interleaved MCU rows from the top that all scans brought undamaged.
-    pub(crate) valid_mcu_rows: u32,
-    /// The MCU row that the last scan reached before its data ended (libjpeg's `last_good_iMCU_row`).
-    pub(crate) last_good_row: u32,
+/// Entropy-decodes what a plan needs and calls `use_row` with each row of MCUs of its window, top to bottom.
+/// This is the first half of every backend that reconstructs pixels itself.
+///
+/// One sequential scan is streamed: each row is handed on before the next is read, and reading stops after the
+/// window's last row. Several scans are read whole first.
+///
+/// ```
+/// use isopel_core::{Codestream, DecodeOptions, DecodePlan, Limits, decode_coefficients};
+/// # let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../samples/gray.jpg")).unwrap();
+/// let codestream = Codestream::parse(&bytes, &Limits::default())?;
+/// let plan = DecodePlan::new(&codestream, &DecodeOptions::default())?;
+/// let mut mean_dc = Vec::new();
+/// decode_coefficients(&plan, |row| {
+///     let sum: i32 = (0..80).map(|column| i32::from(row.block(0, row.index(), column).0[0])).sum();
+///     mean_dc.push(sum / 80);
+/// })?;
+/// assert_eq!(mean_dc.len(), 480 / 8);
+/// # Ok::<(), isopel_core::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Damaged`] for damaged files when the plan is strict, [`Error::Format`] for the rare damage that
+/// has no defined pixels.
+pub fn decode_coefficients(plan: &DecodePlan, mut use_row: impl FnMut(McuRow)) -> Result<CoefficientReport, Error> {
+    let mut warnings = plan.codestream().warnings_so_far().clone();
+    refuse_damage(plan, &warnings)?;
+    let valid_mcu_rows = if plan.codestream().has_multiple_scans() {
+        read_all_scans(plan, &mut warnings, &mut use_row)?
+    } else {
+        stream_one_scan(plan, &mut warnings, &mut use_row)
+    };
+    refuse_damage(plan, &warnings)?;
+    Ok(CoefficientReport { warnings: warnings.into_vec(), valid_rows: valid_rows(plan, valid_mcu_rows) })
 }
 
-/// Decodes all scans of an image that has several, for the plan's window.
-pub(crate) fn decode_scans(plan: &DecodePlan, warnings: &mut Warnings) -> Result<Coefficients, FormatError> {
+fn refuse_damage(plan: &DecodePlan, warnings: &Warnings) -> Result<(), Error> {
+    match warnings.first_damage() {
+        Some(damage) if plan.strictness() == Strictness::Strict => Err(Error::Damaged(damage.clone())),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the rows of MCUs from the top that are undamaged.
+fn stream_one_scan(plan: &DecodePlan, warnings: &mut Warnings, use_row: &mut impl FnMut(McuRow)) -> u32 {
+    let (codestream, mcus) = (plan.codestream(), plan.mcus());
+    let one_row = McuWindow { columns: mcus.columns.clone(), rows: mcus.rows.start..mcus.rows.start + 1 };
+    let mut planes = empty_planes(plan, &one_row);
+    let mut scan = SequentialScan::new(codestream, &codestream.scans()[0]);
+    for row in mcus.rows.clone() {
+        for (plane, component) in planes.iter_mut().zip(plan.components()).filter(|(_, component)| component.needed) {
+            let factor = u32::from(component.sampling.vertical);
+            plane.rows = row * factor..(row + 1) * factor;
+        }
+        scan.decode_mcu_row(&mut planes, row, warnings);
+        use_row(McuRow { index: row, planes: &planes, smoother: None });
+        planes.iter_mut().for_each(CoefficientPlane::clear);
+    }
+    scan.valid_mcu_rows()
+}
+
+/// Returns the rows of MCUs from the top that all scans brought undamaged.
+fn read_all_scans(plan: &DecodePlan, warnings: &mut Warnings, use_row: &mut impl FnMut(McuRow)) -> Result<u32, Error> {
     let mut planes = empty_planes(plan, plan.stored_mcus());
     let codestream = plan.codestream();
     let frame = codestream.frame();
@@ -90,11 +133,82 @@ pub(crate) fn decode_scans(plan: &DecodePlan, warnings: &mut Warnings) -> Result
             extent.valid_mcu_rows = extent.valid_mcu_rows.min(sequential.valid_mcu_rows());
         }
     }
-    Ok(Coefficients { planes, extent })
+    let smoother = plan.smooths_blocks().then(|| Smoother::new(plan, &extent));
+    for index in plan.mcus().rows.clone() {
+        use_row(McuRow { index, planes: &planes, smoother: smoother.as_ref() });
+    }
+    Ok(extent.valid_mcu_rows)
+}
+
+/// Rows of the region above the first damaged row of MCUs, less the one that takes chroma from below.
+fn valid_rows(plan: &DecodePlan, valid_mcu_rows: u32) -> u32 {
+    let (region, frame) = (plan.region().rect(), plan.codestream().frame());
+    let rows_per_mcu = 8 * u32::from(frame.max_sampling().vertical);
+    let rows = if valid_mcu_rows >= frame.mcus().height {
+        frame.size.height
+    } else {
+        let context = plan.components().iter().any(|component| component.upsampling.context().1 > 0);
+        (valid_mcu_rows * rows_per_mcu).saturating_sub(u32::from(context))
+    };
+    rows.saturating_sub(region.y).min(region.height)
+}
+
+/// The quantised coefficients of one block, in natural (row-major) order.
+pub type Block = [i16; 64];
+
+/// Coefficients of one component for a window of its blocks.
+#[derive(Default)]
+struct CoefficientPlane {
+    /// Block columns and rows held.
+    columns: Range<u32>,
+    rows: Range<u32>,
+    /// The blocks, row by row.
+    blocks: Vec<Block>,
+    /// For each block the zigzag index of its last coefficient that is not 0, or 0.
+    last_nonzero: Vec<u8>,
+}
+
+impl CoefficientPlane {
+    fn new(columns: Range<u32>, rows: Range<u32>) -> Self {
+        let count = columns.len() * rows.len();
+        CoefficientPlane { columns, rows, blocks: vec![[0; 64]; count], last_nonzero: vec![0; count] }
+    }
+
+    /// Index into `blocks` of a block of the window.
+    #[inline]
+    fn index(&self, row: u32, column: u32) -> usize {
+        (row - self.rows.start) as usize * self.columns.len() + (column - self.columns.start) as usize
+    }
+
+    #[inline]
+    fn contains(&self, row: u32, column: u32) -> bool {
+        self.rows.contains(&row) && self.columns.contains(&column)
+    }
+
+    /// Zeroes the blocks, those that hold only DC with one store.
+    fn clear(&mut self) {
+        for (block, last) in self.blocks.iter_mut().zip(&mut self.last_nonzero) {
+            if *last > 0 {
+                *block = [0; 64];
+                *last = 0;
+            } else {
+                block[0] = 0;
+            }
+        }
+    }
+}
+
+/// How far intact data went.
+#[derive(Debug, Clone, Copy)]
+struct DataExtent {
+    /// Interleaved MCU rows from the top that all scans brought undamaged.
+    valid_mcu_rows: u32,
+    /// The MCU row that the last scan reached before its data ended (libjpeg's `last_good_iMCU_row`).
+    last_good_row: u32,
 }
 
 /// Planes for the components that the plan needs; the others hold nothing.
-pub(crate) fn empty_planes(plan: &DecodePlan, mcus: &McuWindow) -> Vec<CoefficientPlane> {
+fn empty_planes(plan: &DecodePlan, mcus: &McuWindow) -> Vec<CoefficientPlane> {
     let blocks = |mcus: &Range<u32>, factor: u8| mcus.start * u32::from(factor)..mcus.end * u32::from(factor);
     plan.components()
         .iter()

@@ -37,6 +37,9 @@ pub enum Error {
     /// The pixels were damaged and [`Strictness::Strict`](crate::Strictness) was asked for.
     #[error("{0}; decode with Strictness::Lenient to keep what can be read")]
     Damaged(Warning),
+    /// A bug in isopel: decoding panicked. Other images of the batch are not affected.
+    #[error("isopel failed: {0}; please report this with the file")]
+    Internal(String),
 }
 
 impl Error {
@@ -48,6 +51,7 @@ impl Error {
             Error::Limit(error) => error.code(),
             Error::Misuse(error) => error.code(),
             Error::Damaged(_) => "damaged",
+            Error::Internal(_) => "internal",
         }
     }
 
@@ -57,7 +61,7 @@ impl Error {
             Error::Format(error) => Some(error.offset),
             Error::Damaged(warning) => warning.offset(),
             Error::Unsupported(error) => error.offset(),
-            Error::Limit(_) | Error::Misuse(_) => None,
+            Error::Limit(_) | Error::Misuse(_) | Error::Internal(_) => None,
         }
     }
 
@@ -67,7 +71,7 @@ impl Error {
             Error::Format(error) => error.marker,
             Error::Damaged(warning) => warning.marker(),
             Error::Unsupported(error) => error.marker(),
-            Error::Limit(_) | Error::Misuse(_) => None,
+            Error::Limit(_) | Error::Misuse(_) | Error::Internal(_) => None,
         }
     }
 }
@@ -420,6 +424,15 @@ pub enum MisuseError {
         /// Bytes in one row.
         row: usize,
     },
+    /// The buffer would be larger than this machine can address.
+    #[error("a row stride of {stride} bytes makes the buffer larger than this machine can address")]
+    LayoutTooLarge {
+        /// The caller's stride.
+        stride: usize,
+    },
+    /// The layout does not come from the plan that is decoded.
+    #[error("the layout is for other pixels than the plan's; start from DecodePlan::layout")]
+    LayoutMismatch,
     /// The output buffer is too short.
     #[error("the output buffer has {len} bytes, the pixels need {needed}")]
     BufferTooShort {
@@ -436,6 +449,8 @@ impl MisuseError {
             MisuseError::Region(RegionError::Empty { .. }) => "region-empty",
             MisuseError::Region(_) => "region-out-of-bounds",
             MisuseError::Stride { .. } => "stride-too-short",
+            MisuseError::LayoutTooLarge { .. } => "layout-too-large",
+            MisuseError::LayoutMismatch => "layout-mismatch",
             MisuseError::BufferTooShort { .. } => "buffer-too-short",
         }
     }

@@ -39,6 +39,7 @@ pub use codestream::{
     Adobe, Codestream, CodingProcess, ColorModel, Component, Frame, HuffmanClass, HuffmanSpec, Jfif, Marker,
     QuantTable, RestartIndex, Sampling, Scan, ScanComponent,
 };
+pub use entropy::{Block, CoefficientReport, McuRow, decode_coefficients};
 pub use error::{Error, FormatError, FormatErrorKind, LimitError, MisuseError, Unsupported, UnsupportedProcess};
 pub use geometry::{DisplayRect, Rect, Region, RegionError, Size, Space, StoredRect};
 pub use limits::Limits;

@@ -3,9 +3,11 @@
 use std::fmt;
 
 use crate::codestream::ColorModel;
+use crate::entropy::CoefficientReport;
 use crate::geometry::{Size, StoredRect};
 use crate::orientation::Orientation;
 use crate::pixels::PixelLayout;
+use crate::plan::DecodePlan;
 use crate::warning::Warning;
 
 /// Which code made the pixels.
@@ -48,6 +50,20 @@ pub struct Report {
 }
 
 impl Report {
+    /// For backends: the report of a plan whose coefficients were read with this result.
+    pub fn new(plan: &DecodePlan, layout: &PixelLayout, route: Route, found: CoefficientReport) -> Self {
+        Report {
+            layout: layout.clone(),
+            color: plan.codestream().color_model(),
+            orientation: plan.orientation(),
+            region: plan.region(),
+            route,
+            warnings: found.warnings,
+            valid_rows: found.valid_rows,
+            complete: plan.codestream().is_complete(),
+        }
+    }
+
     /// Whether pixels are known to be wrong or missing.
     pub fn is_damaged(&self) -> bool {
         self.warnings.iter().any(Warning::is_damage)

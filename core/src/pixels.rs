@@ -107,37 +107,42 @@ pub struct PixelLayout {
 }
 
 impl PixelLayout {
-    /// The layout without gaps for planes of these sizes.
-    pub(crate) fn packed(format: PixelFormat, size: Size, plane_sizes: &[Size]) -> Self {
-        let mut offset = 0;
-        let planes = plane_sizes
-            .iter()
-            .map(|&size| {
-                let stride = size.width as usize * format.bytes_per_pixel();
-                let plane = PlaneLayout { offset, size, stride };
-                offset += stride * size.height as usize;
-                plane
-            })
-            .collect();
-        PixelLayout { format, size, planes }
+    /// The layout without gaps for planes of these sizes; `None` if this machine can't address it.
+    pub(crate) fn packed(format: PixelFormat, size: Size, plane_sizes: &[Size]) -> Option<Self> {
+        let plane = |&size: &Size| PlaneLayout { offset: 0, size, stride: row_bytes(format, size) };
+        PixelLayout { format, size, planes: plane_sizes.iter().map(plane).collect() }.with_planes_in_order()
     }
 
     /// The same pixels with `stride` bytes from one row to the next, in every plane.
     ///
     /// # Errors
-    /// [`MisuseError::Stride`] if a row does not fit.
+    /// [`MisuseError::Stride`] if a row does not fit, [`MisuseError::LayoutTooLarge`] if this machine can't
+    /// address the result.
     pub fn with_stride(mut self, stride: usize) -> Result<Self, MisuseError> {
-        let mut offset = 0;
         for plane in &mut self.planes {
-            let row = plane.size.width as usize * self.format.bytes_per_pixel();
+            let row = row_bytes(self.format, plane.size);
             if stride < row {
                 return Err(MisuseError::Stride { stride, row });
             }
-            plane.offset = offset;
             plane.stride = stride;
-            offset += stride * plane.size.height as usize;
         }
-        Ok(self)
+        self.with_planes_in_order().ok_or(MisuseError::LayoutTooLarge { stride })
+    }
+
+    /// Puts each plane behind the one before.
+    fn with_planes_in_order(mut self) -> Option<Self> {
+        let mut offset = 0usize;
+        for plane in &mut self.planes {
+            plane.offset = offset;
+            offset = offset.checked_add(plane.stride.checked_mul(plane.size.height as usize)?)?;
+        }
+        (offset <= isize::MAX as usize).then_some(self)
+    }
+
+    /// Whether this is `other` with other strides.
+    pub(crate) fn has_pixels_of(&self, other: &PixelLayout) -> bool {
+        let sizes = |layout: &PixelLayout| layout.planes.iter().map(|plane| plane.size).collect::<Vec<_>>();
+        self.format == other.format && self.size == other.size && sizes(self) == sizes(other)
     }
 
     /// The pixel format.
@@ -160,10 +165,15 @@ impl PixelLayout {
         self.planes
             .iter()
             .map(|plane| {
-                let row = plane.size.width as usize * self.format.bytes_per_pixel();
+                let row = row_bytes(self.format, plane.size);
                 plane.offset + plane.stride * (plane.size.height as usize - 1) + row
             })
             .max()
             .unwrap_or(0)
     }
+}
+
+/// Bytes in one row of pixels. A row of at most 65,535 pixels always fits.
+fn row_bytes(format: PixelFormat, size: Size) -> usize {
+    size.width as usize * format.bytes_per_pixel()
 }

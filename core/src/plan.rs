@@ -10,7 +10,7 @@ pub use output::Upsampling;
 pub(crate) use output::component_region;
 
 use crate::codestream::{Codestream, ColorModel};
-use crate::error::{Error, Unsupported};
+use crate::error::{Error, LimitError, Unsupported};
 use crate::geometry::{Size, StoredRect};
 use crate::limits::Limits;
 use crate::options::{DecodeOptions, Strictness};
@@ -64,7 +64,10 @@ impl<'a> DecodePlan<'a> {
         let components = (0..frame.components.len())
             .map(|index| ComponentPlan::new(codestream, index, upsamplings[index], &mcus))
             .collect::<Vec<_>>();
-        let layout = output::packed_layout(frame, format, region, orientation);
+        let layout = output::packed_layout(frame, format, region, orientation).ok_or(LimitError::Memory {
+            bytes: region.rect().size().pixels().saturating_mul(format.bytes_per_pixel() as u64),
+            limit: isize::MAX as u64,
+        })?;
         let plan = DecodePlan {
             codestream,
             region,

@@ -1,5 +1,6 @@
 //! Submissions to CPU threads.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::decode_into;
@@ -122,7 +123,7 @@ impl Backend for CpuBackend {
                 for (index, job) in jobs.into_iter().enumerate() {
                     let (outcomes, signal) = (outcomes.clone(), signal.clone());
                     let work = move || {
-                        outcomes.put(Outcome { index, result: run(job) });
+                        outcomes.put(Outcome { index, result: run_guarded(job) });
                         drop(signal);
                     };
                     #[cfg(not(target_arch = "wasm32"))]
@@ -144,6 +145,15 @@ fn when_all_done(mut fences: Vec<CpuFence>, action: Box<dyn FnOnce() + Send>) {
         None => action(),
         Some(fence) => fence.on_done(move || when_all_done(fences, action)),
     }
+}
+
+/// A panic would be a bug, and must cost no other image: rayon would end the process.
+fn run_guarded(job: Job<HostTarget>) -> Result<Report, Error> {
+    catch_unwind(AssertUnwindSafe(|| run(job))).unwrap_or_else(|panic| {
+        let message = panic.downcast_ref::<String>().cloned();
+        let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
+        Err(Error::Internal(message.unwrap_or_else(|| "a panic without a message".into())))
+    })
 }
 
 fn run(job: Job<HostTarget>) -> Result<Report, Error> {

@@ -8,7 +8,7 @@ use super::dequant_idct::dequant_idct;
 use super::rows::RowWriter;
 use super::upsample;
 use crate::codestream::ColorModel;
-use crate::entropy::{CoefficientPlane, Smoother};
+use crate::entropy::McuRow;
 use crate::geometry::Rect;
 use crate::pixels::{PixelFormat, PixelLayout};
 use crate::plan::{ComponentPlan, DecodePlan, Upsampling, component_region};
@@ -77,62 +77,23 @@ impl<'p, 'a> Reconstruction<'p, 'a> {
         }
     }
 
-    /// Transforms the blocks of an MCU row to samples, and clears them for the next row.
-    pub(super) fn transform_and_clear(&mut self, planes: &mut [CoefficientPlane], mcu_row: u32) {
-        for (index, plane) in planes.iter_mut().enumerate() {
-            self.for_each_block(index, mcu_row, |component, row, column, out, stride| {
-                let at = plane.index(row, column);
-                let (block, last) = (&plane.blocks[at], plane.last_nonzero[at]);
-                dequant_idct(block, last, &component.quant, out, stride);
-            });
-            // Padding blocks of edge MCUs were decoded too.
-            for (block, last) in plane.blocks.iter_mut().zip(&mut plane.last_nonzero) {
-                if *last > 0 {
-                    *block = [0; 64];
-                    *last = 0;
-                } else {
-                    block[0] = 0;
-                }
+    /// Transforms the blocks of an MCU row to samples; blocks of nothing but padding are left out.
+    pub(super) fn transform(&mut self, mcu_row: &McuRow) {
+        for (index, (component, samples)) in self.plan.components().iter().zip(&mut self.components).enumerate() {
+            if !component.needed {
+                continue;
             }
-        }
-    }
-
-    /// Transforms the blocks of an MCU row to samples.
-    pub(super) fn transform(&mut self, planes: &[CoefficientPlane], mcu_row: u32, smoother: Option<&Smoother>) {
-        for (index, plane) in planes.iter().enumerate() {
-            self.for_each_block(index, mcu_row, |component, row, column, out, stride| match smoother {
-                Some(smoother) => {
-                    let block = smoother.block(index, plane, row, column);
-                    dequant_idct(&block, 63, &component.quant, out, stride);
+            let rows_per_mcu = u32::from(component.sampling.vertical);
+            let first_row = mcu_row.index() * rows_per_mcu;
+            for row in first_row..(first_row + rows_per_mcu).min(component.plane.height.div_ceil(8)) {
+                let top = (row * 8 % samples.ring_rows) as usize * samples.stride;
+                let columns = &component.block_columns;
+                for column in columns.start..columns.end.min(component.plane.width.div_ceil(8)) {
+                    let left = (column * 8 - samples.first_column) as usize;
+                    let (block, last_nonzero) = mcu_row.block(index, row, column);
+                    let out = &mut samples.ring[top + left..];
+                    dequant_idct(&block, last_nonzero, &component.quant, out, samples.stride);
                 }
-                None => {
-                    let at = plane.index(row, column);
-                    dequant_idct(&plane.blocks[at], plane.last_nonzero[at], &component.quant, out, stride);
-                }
-            });
-        }
-    }
-
-    /// Calls `transform` with each block of the window that has real samples, its samples and their stride.
-    fn for_each_block(
-        &mut self,
-        index: usize,
-        mcu_row: u32,
-        mut transform: impl FnMut(&ComponentPlan, u32, u32, &mut [u8], usize),
-    ) {
-        let component = &self.plan.components()[index];
-        if !component.needed {
-            return;
-        }
-        let samples = &mut self.components[index];
-        let rows_per_mcu = u32::from(component.sampling.vertical);
-        let real_rows = component.plane.height.div_ceil(8);
-        let real_columns = component.plane.width.div_ceil(8);
-        for row in mcu_row * rows_per_mcu..((mcu_row + 1) * rows_per_mcu).min(real_rows) {
-            let top = (row * 8 % samples.ring_rows) as usize * samples.stride;
-            for column in component.block_columns.start..component.block_columns.end.min(real_columns) {
-                let left = (column * 8 - samples.first_column) as usize;
-                transform(component, row, column, &mut samples.ring[top + left..], samples.stride);
             }
         }
     }

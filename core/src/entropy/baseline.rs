@@ -10,7 +10,7 @@ use crate::geometry::Size;
 use crate::warning::Warnings;
 
 /// Decodes one sequential scan row of MCUs by row of MCUs.
-pub(crate) struct SequentialScan<'a> {
+pub(super) struct SequentialScan<'a> {
     cursor: ScanCursor<'a>,
     parts: Vec<Part>,
     tables: Vec<(usize, HuffmanTable)>,
@@ -33,7 +33,7 @@ struct Part {
 }
 
 impl<'a> SequentialScan<'a> {
-    pub(crate) fn new(codestream: &Codestream<'a>, scan: &Scan) -> Self {
+    pub(super) fn new(codestream: &Codestream<'a>, scan: &Scan) -> Self {
         let frame = codestream.frame();
         let mcus = scan.mcus(frame);
         let mut tables: Vec<(usize, HuffmanTable)> = Vec::new();
@@ -83,12 +83,12 @@ impl<'a> SequentialScan<'a> {
 
     /// Decodes interleaved MCU row `row`, storing blocks that lie in the planes. Rows before it that were
     /// not asked for are read over.
-    pub(crate) fn decode_mcu_row(&mut self, planes: &mut [CoefficientPlane], row: u32, warnings: &mut Warnings) {
+    pub(super) fn decode_mcu_row(&mut self, planes: &mut [CoefficientPlane], row: u32, warnings: &mut Warnings) {
         self.decode_rows_into(planes, row + 1, warnings);
     }
 
     /// Interleaved MCU rows from the top that are undamaged.
-    pub(crate) fn valid_mcu_rows(&self) -> u32 {
+    pub(super) fn valid_mcu_rows(&self) -> u32 {
         match self.cursor.first_damaged_mcu() {
             None => u32::MAX,
             Some(mcu) => (mcu / u64::from(self.mcus.width)) as u32 / self.rows_per_mcu_row,

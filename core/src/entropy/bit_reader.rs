@@ -130,11 +130,14 @@ impl<'a> BitReader<'a> {
         self.position
     }
 
-    /// Bytes from here to the next marker that were not even read ahead; fill bytes are not counted.
+    /// Bytes from here to the scan's end that were not even read ahead; markers and fill bytes are not counted.
     pub(crate) fn unread_bytes(&self) -> usize {
-        let rest = if self.marker.is_some() { &[] } else { &self.data[self.position..] };
-        let is_marker = |index: &usize| !matches!(rest.get(index + 1), None | Some(0x00));
-        memchr::memchr_iter(0xFF, rest).find(is_marker).unwrap_or(rest.len())
+        let rest = &self.data[self.position.min(self.data.len())..];
+        let is_data = |(index, &byte): (usize, &u8)| match byte {
+            0xFF => rest.get(index + 1) == Some(&0),
+            _ => index == 0 || rest[index - 1] != 0xFF,
+        };
+        rest.iter().enumerate().filter(|&entry| is_data(entry)).count()
     }
 
     /// Skips to the expected restart marker, or resynchronises as libjpeg's `jpeg_resync_to_restart` does.

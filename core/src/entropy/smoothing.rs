@@ -6,7 +6,7 @@ use crate::codestream::ZIGZAG;
 use crate::plan::DecodePlan;
 
 /// Estimates blocks of the plan's components.
-pub(crate) struct Smoother {
+pub(super) struct Smoother {
     components: Vec<ComponentSmoother>,
     mcu_rows: u32,
     last_good_row: u32,
@@ -60,7 +60,7 @@ const fn transposed(kernel: Kernel) -> Kernel {
 }
 
 impl Smoother {
-    pub(crate) fn new(plan: &DecodePlan, extent: &DataExtent) -> Self {
+    pub(super) fn new(plan: &DecodePlan, extent: &DataExtent) -> Self {
         let codestream = plan.codestream();
         let frame = codestream.frame();
         let components = (0..frame.components.len())
@@ -85,7 +85,7 @@ impl Smoother {
     }
 
     /// The block at (row, column) of a component with its estimates filled in.
-    pub(crate) fn block(&self, component: usize, plane: &CoefficientPlane, row: u32, column: u32) -> Block {
+    pub(super) fn block(&self, component: usize, plane: &CoefficientPlane, row: u32, column: u32) -> Block {
         let smoother = &self.components[component];
         let mcu_row = row / smoother.rows_per_mcu_row;
         let unknown_bits =

@@ -105,7 +105,7 @@ pub(super) fn packed_layout(
     format: PixelFormat,
     region: StoredRect,
     orientation: Orientation,
-) -> PixelLayout {
+) -> Option<PixelLayout> {
     let size = orientation.map_size(region.rect().size());
     let planes: Vec<Size> = match format {
         PixelFormat::Rgb8Planar => vec![size; 3],

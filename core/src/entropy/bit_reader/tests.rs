@@ -109,10 +109,11 @@ fn restart_at_the_end_of_the_scan_finds_no_data() {
 }
 
 #[test]
-fn unread_bytes_stop_at_the_next_marker() {
+fn unread_bytes_are_data_up_to_the_end_of_the_scan() {
     let mut bytes = vec![1; 40];
-    bytes.extend([0xFF, 0x00, 0xFF, 0xD3, 9]);
+    bytes.extend([0xFF, 0x00, 0xFF, 0xFF, 0xD3, 9]);
     let mut reader = BitReader::new(&bytes, &scan(0..bytes.len(), None));
     bits(&mut reader, 8);
-    assert_eq!(reader.unread_bytes(), 42 - reader.offset());
+    // The 1s that were not read ahead, the stuffed FF, and the 9 behind RST3.
+    assert_eq!(reader.unread_bytes(), 40 - reader.offset() + 2);
 }

@@ -1,0 +1,79 @@
+//! A small random generator whose numbers are the same everywhere: a seed printed on one machine repeats the
+//! test on another.
+
+/// SplitMix64 (Steele, Lea and Flood, 2014).
+#[derive(Debug, Clone)]
+pub struct Random {
+    state: u64,
+}
+
+impl Random {
+    /// Starts from a seed.
+    pub fn new(seed: u64) -> Self {
+        Random { state: seed }
+    }
+
+    /// Starts from a seed and a name, so that each file's numbers stay the same when files are added.
+    pub fn for_name(seed: u64, name: &str) -> Self {
+        let hash = name
+            .bytes()
+            .fold(0xCBF2_9CE4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3));
+        Random::new(seed ^ hash)
+    }
+
+    /// The next 64 bits.
+    pub fn next_u64(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number from 0 to `bound - 1`. `bound` must not be 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next_u64()) * bound as u128) >> 64) as usize
+    }
+
+    /// A number from 0 to `bound - 1`. `bound` must not be 0.
+    pub fn below_u32(&mut self, bound: u32) -> u32 {
+        self.below(bound as usize) as u32
+    }
+
+    /// Eight bits.
+    pub fn byte(&mut self) -> u8 {
+        (self.next_u64() >> 56) as u8
+    }
+}
+
+/// The seed of this run: `ISOPEL_SEED` if set, else `default`. Prints it, so that a failure shows it.
+///
+/// # Panics
+/// If `ISOPEL_SEED` is not a number.
+pub fn seed(default: u64) -> u64 {
+    let seed = match std::env::var("ISOPEL_SEED") {
+        Ok(text) => text.parse().expect("ISOPEL_SEED must be a number"),
+        Err(_) => default,
+    };
+    println!("seed {seed} (set ISOPEL_SEED to change it)");
+    seed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Random;
+
+    #[test]
+    fn numbers_are_those_of_the_published_generator() {
+        let mut random = Random::new(1_234_567);
+        assert_eq!(random.next_u64(), 6_457_827_717_110_365_317);
+        assert_eq!(random.next_u64(), 3_203_168_211_198_807_973);
+    }
+
+    #[test]
+    fn bounds_hold() {
+        let mut random = Random::new(1);
+        assert!((0..1000).all(|_| random.below(7) < 7));
+        assert_eq!(random.below(1), 0);
+    }
+}
