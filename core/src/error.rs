@@ -37,6 +37,9 @@ pub enum Error {
     /// The pixels were damaged and [`Strictness::Strict`](crate::Strictness) was asked for.
     #[error("{0}; decode with Strictness::Lenient to keep what can be read")]
     Damaged(Warning),
+    /// The backend's device failed; the file may be fine. Another backend can still decode it.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
     /// A bug in isopel: decoding panicked. Other images of the batch are not affected.
     #[error("isopel failed: {0}; please report this with the file")]
     Internal(String),
@@ -51,6 +54,7 @@ impl Error {
             Error::Limit(error) => error.code(),
             Error::Misuse(error) => error.code(),
             Error::Damaged(_) => "damaged",
+            Error::Backend(error) => error.kind.code(),
             Error::Internal(_) => "internal",
         }
     }
@@ -61,7 +65,7 @@ impl Error {
             Error::Format(error) => Some(error.offset),
             Error::Damaged(warning) => warning.offset(),
             Error::Unsupported(error) => error.offset(),
-            Error::Limit(_) | Error::Misuse(_) | Error::Internal(_) => None,
+            Error::Limit(_) | Error::Misuse(_) | Error::Backend(_) | Error::Internal(_) => None,
         }
     }
 
@@ -71,7 +75,7 @@ impl Error {
             Error::Format(error) => error.marker,
             Error::Damaged(warning) => warning.marker(),
             Error::Unsupported(error) => error.marker(),
-            Error::Limit(_) | Error::Misuse(_) | Error::Internal(_) => None,
+            Error::Limit(_) | Error::Misuse(_) | Error::Backend(_) | Error::Internal(_) => None,
         }
     }
 }
@@ -409,6 +413,50 @@ impl LimitError {
     }
 }
 
+/// A backend's device failed while it worked on a job.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the {backend} backend failed: {kind}: {message}; decode on the CPU instead")]
+pub struct BackendError {
+    /// The backend's name.
+    pub backend: &'static str,
+    /// What happened.
+    pub kind: BackendErrorKind,
+    /// What the driver or library said.
+    pub message: String,
+}
+
+/// The ways in which a device fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BackendErrorKind {
+    /// The device was lost or removed.
+    DeviceLost,
+    /// The device has no memory left.
+    OutOfMemory,
+    /// Anything else.
+    Failed,
+}
+
+impl BackendErrorKind {
+    fn code(self) -> &'static str {
+        match self {
+            BackendErrorKind::DeviceLost => "device-lost",
+            BackendErrorKind::OutOfMemory => "device-out-of-memory",
+            BackendErrorKind::Failed => "device-failed",
+        }
+    }
+}
+
+impl fmt::Display for BackendErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BackendErrorKind::DeviceLost => "the device was lost",
+            BackendErrorKind::OutOfMemory => "the device is out of memory",
+            BackendErrorKind::Failed => "the device reported an error",
+        })
+    }
+}
+
 /// A request that does not fit the image or the caller's buffer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -433,6 +481,9 @@ pub enum MisuseError {
     /// The layout does not come from the plan that is decoded.
     #[error("the layout is for other pixels than the plan's; start from DecodePlan::layout")]
     LayoutMismatch,
+    /// The target memory does not suit the backend or the pixels.
+    #[error("the target can't take these pixels: {0}")]
+    Target(String),
     /// The output buffer is too short.
     #[error("the output buffer has {len} bytes, the pixels need {needed}")]
     BufferTooShort {
@@ -451,6 +502,7 @@ impl MisuseError {
             MisuseError::Stride { .. } => "stride-too-short",
             MisuseError::LayoutTooLarge { .. } => "layout-too-large",
             MisuseError::LayoutMismatch => "layout-mismatch",
+            MisuseError::Target(_) => "target-unsuitable",
             MisuseError::BufferTooShort { .. } => "buffer-too-short",
         }
     }

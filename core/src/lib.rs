@@ -40,7 +40,10 @@ pub use codestream::{
     QuantTable, RestartIndex, Sampling, Scan, ScanComponent,
 };
 pub use entropy::{Block, CoefficientReport, McuRow, decode_coefficients};
-pub use error::{Error, FormatError, FormatErrorKind, LimitError, MisuseError, Unsupported, UnsupportedProcess};
+pub use error::{
+    BackendError, BackendErrorKind, Error, FormatError, FormatErrorKind, LimitError, MisuseError, Unsupported,
+    UnsupportedProcess,
+};
 pub use geometry::{DisplayRect, Rect, Region, RegionError, Size, Space, StoredRect};
 pub use limits::Limits;
 pub use options::{DecodeOptions, Strictness};

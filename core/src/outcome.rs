@@ -16,12 +16,15 @@ use crate::warning::Warning;
 pub enum Route {
     /// isopel's own decoder on the CPU; exact.
     Cpu,
+    /// Entropy decoding on the CPU, reconstruction in wgpu compute shaders; exact.
+    WgpuFromCoefficients,
 }
 
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Route::Cpu => f.write_str("cpu"),
+            Route::WgpuFromCoefficients => f.write_str("wgpu, from coefficients"),
         }
     }
 }

@@ -7,11 +7,11 @@ mod region;
 
 pub use mcu_grid::{ComponentPlan, McuWindow};
 pub use output::Upsampling;
-pub(crate) use output::component_region;
+use output::component_region;
 
 use crate::codestream::{Codestream, ColorModel};
 use crate::error::{Error, LimitError, Unsupported};
-use crate::geometry::{Size, StoredRect};
+use crate::geometry::{Rect, Size, StoredRect};
 use crate::limits::Limits;
 use crate::options::{DecodeOptions, Strictness};
 use crate::orientation::Orientation;
@@ -122,6 +122,15 @@ impl<'a> DecodePlan<'a> {
     /// What each component of the frame contributes.
     pub fn components(&self) -> &[ComponentPlan] {
         &self.components
+    }
+
+    /// What each output plane shows, in stored coordinates of that plane: the region's pixels, or for
+    /// [`PixelFormat::ComponentPlanes`] the component's samples under it.
+    pub fn plane_region(&self, plane: usize) -> Rect {
+        match self.format() {
+            PixelFormat::ComponentPlanes => component_region(self.codestream.frame(), plane, self.region),
+            _ => self.region.rect(),
+        }
     }
 
     /// Whether damage is an error.

@@ -74,7 +74,7 @@ impl CpuFence {
     }
 
     /// Calls `callback` when the work is done: at once if it is, else on the thread that signals.
-    pub(super) fn on_done(&self, callback: impl FnOnce() + Send + 'static) {
+    pub fn on_done(&self, callback: impl FnOnce() + Send + 'static) {
         let mut state = self.0.lock();
         if state.done {
             drop(state);

@@ -11,7 +11,7 @@ use crate::codestream::ColorModel;
 use crate::entropy::McuRow;
 use crate::geometry::Rect;
 use crate::pixels::{PixelFormat, PixelLayout};
-use crate::plan::{ComponentPlan, DecodePlan, Upsampling, component_region};
+use crate::plan::{ComponentPlan, DecodePlan, Upsampling};
 
 /// Reconstructs the rows of a plan, top to bottom.
 pub(super) struct Reconstruction<'p, 'a> {
@@ -154,10 +154,9 @@ impl<'p, 'a> Reconstruction<'p, 'a> {
     }
 
     fn write_component_rows(&mut self, mcu_row: u32, output: &mut [u8]) {
-        let frame = self.plan.codestream().frame();
         for (index, component) in self.plan.components().iter().enumerate() {
             let samples = &self.components[index];
-            let region = component_region(frame, index, self.plan.region());
+            let region = self.plan.plane_region(index);
             let rows_per_mcu = 8 * u32::from(component.sampling.vertical);
             let first = (mcu_row * rows_per_mcu).max(region.y);
             let end = ((mcu_row + 1) * rows_per_mcu).min(region.y + region.height);

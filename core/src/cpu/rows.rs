@@ -2,8 +2,8 @@
 //! whole, else a few rows of scratch that are then written oriented.
 
 use super::orient::{OrientedPlane, ROWS_AT_ONCE};
-use crate::pixels::{PixelFormat, PixelLayout};
-use crate::plan::{DecodePlan, component_region};
+use crate::pixels::PixelLayout;
+use crate::plan::DecodePlan;
 
 pub(super) struct RowWriter {
     planes: Vec<OrientedPlane>,
@@ -20,18 +20,13 @@ struct PendingRows {
 
 impl RowWriter {
     pub(super) fn new(plan: &DecodePlan, layout: &PixelLayout) -> Self {
-        let frame = plan.codestream().frame();
-        let region = plan.region();
         let planes: Vec<OrientedPlane> = layout
             .planes()
             .iter()
             .enumerate()
             .map(|(index, &plane)| OrientedPlane {
                 layout: plane,
-                stored: match layout.format() {
-                    PixelFormat::ComponentPlanes => component_region(frame, index, region).size(),
-                    _ => region.rect().size(),
-                },
+                stored: plan.plane_region(index).size(),
                 orientation: plan.orientation(),
                 bytes_per_pixel: layout.format().bytes_per_pixel(),
             })

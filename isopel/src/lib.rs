@@ -1,0 +1,71 @@
+//! isopel decodes JPEG files to libjpeg-turbo's pixels, to the byte: any region, any EXIF orientation, alone or in
+//! batches, into memory of your own or of isopel's.
+//!
+//! ```
+//! use isopel::{DecodeOptions, DisplayRect};
+//!
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../samples/photo.jpg");
+//! let bytes = std::fs::read(path)?;
+//! println!("{}", isopel::probe(&bytes)?.display_size()); // reads the header only
+//!
+//! let options = DecodeOptions::default().region(DisplayRect::new(600, 400, 320, 200));
+//! let image = isopel::decode(&bytes, &options)?;
+//! assert_eq!(image.pixels.len(), 320 * 200 * 3); // upright RGB
+//! for warning in &image.report.warnings {
+//!     eprintln!("{warning}"); // damaged files are decoded as far as they go
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`decode`] is all that most programs need. A [`Decoder`] adds the choice of a backend, decoding into the caller's
+//! memory and batches on several threads. Everything that [`isopel_core`] exports is here too, for those who want
+//! the steps apart: [`Codestream`] -> [`DecodePlan`] -> pixels.
+//!
+//! The package also holds the `isopel` command, behind the feature `cli`, which is on by default. Libraries depend
+//! on isopel with `default-features = false`.
+
+#![forbid(unsafe_code)]
+
+mod decoder;
+
+pub use decoder::{BackendChoice, BackendUnavailable, BatchItem, Decoder, UnknownBackend};
+pub use isopel_core::*;
+
+/// Decodes one image on this thread into memory allocated for it.
+///
+/// ```
+/// use isopel::{DecodeOptions, PixelFormat, Size};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../samples/portrait-exif6.jpg");
+/// let bytes = std::fs::read(path)?;
+/// let image = isopel::decode(&bytes, &DecodeOptions::default().format(PixelFormat::Gray8))?;
+/// assert_eq!(image.size(), Size::new(900, 1200)); // upright; it is stored as 1200x900
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Format`] for what is no JPEG, [`Error::Unsupported`] for what isopel does not decode, [`Error::Limit`]
+/// for what would cost more than [`DecodeOptions::limits`] allow, [`Error::Misuse`] for a region outside the image,
+/// [`Error::Damaged`] for damaged files if [`DecodeOptions::strictness`] asks for it.
+pub fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
+    let codestream = Codestream::parse(bytes, &options.limits)?;
+    cpu::decode(&DecodePlan::new(&codestream, options)?)
+}
+
+/// Reads the header only, in microseconds: size, coding process, components, orientation, colour model. The limits
+/// are the default ones.
+///
+/// ```
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../samples/portrait-exif6.jpg");
+/// let bytes = std::fs::read(path)?;
+/// let header = isopel::probe(&bytes)?;
+/// assert_eq!(header.stored_size().to_string(), "1200x900");
+/// assert_eq!(header.orientation().to_exif(), 6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Format`], [`Error::Unsupported`] and [`Error::Limit`], for what comes before the image data.
+pub fn probe(bytes: &[u8]) -> Result<Codestream<'_>, Error> {
+    Codestream::parse_header(bytes, &Limits::default())
+}
