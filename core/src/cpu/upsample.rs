@@ -4,14 +4,20 @@
 
 /// Horizontal 2:1 by the triangle filter. `out` has two samples for each of `row`; at least one.
 pub(crate) fn triangle_h2v1(row: &[u8], out: &mut [u8]) {
-    let (first, last) = (row[0], row[row.len() - 1]);
+    let width = row.len();
     let (pairs, _) = out.as_chunks_mut::<2>();
-    let before = std::iter::once(&first).chain(row);
-    let after = row[1..].iter().chain(std::iter::once(&last));
-    for (((pair, &here), &before), &after) in pairs.iter_mut().zip(row).zip(before).zip(after) {
+    let filtered = |before: u8, here: u8, after: u8| {
         let here = 3 * u16::from(here);
-        *pair = [((here + u16::from(before) + 1) >> 2) as u8, ((here + u16::from(after) + 2) >> 2) as u8];
+        [((here + u16::from(before) + 1) >> 2) as u8, ((here + u16::from(after) + 2) >> 2) as u8]
+    };
+    if width > 2 {
+        let inner = pairs[1..width - 1].iter_mut().zip(row).zip(&row[1..]).zip(&row[2..]);
+        for (((pair, &before), &here), &after) in inner {
+            *pair = filtered(before, here, after);
+        }
     }
+    pairs[0] = filtered(row[0], row[0], row[1.min(width - 1)]);
+    pairs[width - 1] = filtered(row[width.saturating_sub(2)], row[width - 1], row[width - 1]);
 }
 
 /// Vertical 2:1 by the triangle filter: `near` is the sample row that the pixel row lies in, `far` the next
