@@ -62,10 +62,8 @@ pub fn region_equals_crop(bytes: &[u8]) {
     let mut choice = Choice::from_bytes(bytes);
     let format = [PixelFormat::Rgb8, PixelFormat::Gray8, PixelFormat::Rgba8][choice.below(3) as usize];
     let orientation = Orientation::ALL[choice.below(8) as usize];
-    let options = DecodeOptions::default()
-        .limits(limits())
-        .format(format)
-        .orientation(OrientationPolicy::Set(orientation));
+    let options =
+        DecodeOptions::default().limits(limits()).format(format).orientation(OrientationPolicy::Set(orientation));
     let Some(whole) = decode_image(bytes, &options) else { return };
     let size = whole.size();
     let (x, y) = (choice.below(size.width), choice.below(size.height));
@@ -94,9 +92,9 @@ struct Choice(Random);
 
 impl Choice {
     fn from_bytes(bytes: &[u8]) -> Self {
-        let hash = bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash: u64, &byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
-        });
+        let hash = bytes
+            .iter()
+            .fold(0xCBF2_9CE4_8422_2325, |hash: u64, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3));
         Choice(Random::new(hash))
     }
 
