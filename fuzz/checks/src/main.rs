@@ -35,7 +35,10 @@ struct Arguments {
     max_file: u64,
 }
 
-const CHECKS: [(&str, fn(&[u8])); 4] =
+/// A check by the name of its fuzz target.
+type Check = (&'static str, fn(&[u8]));
+
+const CHECKS: [Check; 4] =
     [("parse", parse), ("plan", plan), ("decode", decode), ("region_equals_crop", region_equals_crop)];
 
 fn main() -> ExitCode {
