@@ -1,0 +1,284 @@
+//! The device: adapter, limits, pipelines, pools, and the self-test that a driver has to pass.
+
+use std::sync::{Arc, Mutex};
+
+use isopel_core::{BackendError, Capabilities, Codestream, DecodeOptions, DecodePlan, Error, PixelFormat, cpu};
+
+use crate::error::{NAME, WgpuUnavailable, from_wgpu, lost};
+use crate::pipelines::Pipelines;
+use crate::pool::BufferPool;
+use crate::tile::TileLimits;
+use crate::wave::BindingLimits;
+
+/// How to open a device.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct WgpuOptions {
+    /// Only an adapter whose name contains this, in any case. Default: the adapter that wgpu prefers for high
+    /// performance.
+    pub adapter: Option<String>,
+    /// Ask for no more than WebGPU's default limits, to see that they suffice.
+    pub webgpu_defaults: bool,
+    /// Threads for entropy decoding; 0 for as many as there are cores.
+    pub threads: usize,
+}
+
+impl WgpuOptions {
+    /// Only an adapter whose name contains `name`.
+    pub fn adapter(mut self, name: impl Into<String>) -> Self {
+        self.adapter = Some(name.into());
+        self
+    }
+
+    /// No more than WebGPU's default limits.
+    pub fn webgpu_defaults(mut self) -> Self {
+        self.webgpu_defaults = true;
+        self
+    }
+
+    /// Threads for entropy decoding.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+}
+
+/// Decodes with the CPU's entropy decoder and reconstructs on a GPU through wgpu; the pixels are the CPU
+/// backend's to the byte.
+///
+/// ```no_run
+/// use isopel_core::DecodeOptions;
+/// use isopel_wgpu::WgpuBackend;
+/// let backend = WgpuBackend::new()?;
+/// println!("on {}", backend.adapter_name());
+/// let image = backend.decode(&std::fs::read("photo.jpg")?, &DecodeOptions::default())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct WgpuBackend {
+    pub(crate) device: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    adapter: wgpu::AdapterInfo,
+    pub(crate) pipelines: Pipelines,
+    pub(crate) uploads: BufferPool,
+    pub(crate) planes: BufferPool,
+    pub(crate) outputs: BufferPool,
+    pub(crate) limits: BindingLimits,
+    capabilities: Capabilities,
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) threads: cpu::CpuBackend,
+    /// Set when the device is lost: what the driver said.
+    lost: Arc<Mutex<Option<String>>>,
+}
+
+impl WgpuBackend {
+    /// Opens the preferred adapter and tests it.
+    ///
+    /// # Errors
+    /// [`WgpuUnavailable`] says what is missing, or that the driver computes wrong pixels.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn new() -> Result<Self, WgpuUnavailable> {
+        Self::with_options(&WgpuOptions::default())
+    }
+
+    /// Opens an adapter and tests it.
+    ///
+    /// # Errors
+    /// As [`WgpuBackend::new`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn with_options(options: &WgpuOptions) -> Result<Self, WgpuUnavailable> {
+        pollster::block_on(Self::request(options))
+    }
+
+    /// Opens an adapter and tests it, without blocking.
+    ///
+    /// # Errors
+    /// As [`WgpuBackend::new`].
+    pub async fn request(options: &WgpuOptions) -> Result<Self, WgpuUnavailable> {
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        let adapter = request_adapter(&instance, options).await?;
+        let limits = if options.webgpu_defaults { wgpu::Limits::default() } else { adapter.limits() };
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("isopel"),
+            required_features: adapter.features() & wgpu::Features::TIMESTAMP_QUERY,
+            required_limits: limits,
+            ..Default::default()
+        };
+        let (device, queue) = adapter.request_device(&descriptor).await.map_err(|error| WgpuUnavailable::NoDevice {
+            adapter: name_of(&adapter.get_info()),
+            message: error.to_string(),
+        })?;
+        let lost: Arc<Mutex<Option<String>>> = Arc::default();
+        device.set_device_lost_callback({
+            let lost = lost.clone();
+            move |reason, message| {
+                let message = format!("{reason:?}: {message}");
+                *lost.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(message);
+            }
+        });
+        Self::open(adapter.get_info(), device, queue, options.threads, lost).await
+    }
+
+    /// Uses a device and queue of the caller's, and tests them. Pixels then stay on the caller's device. Limits
+    /// that the device was not asked for are respected.
+    ///
+    /// # Errors
+    /// [`WgpuUnavailable::SelfTest`].
+    pub async fn from_device(
+        device: wgpu::Device,
+        queue: wgpu::Queue,
+        threads: usize,
+    ) -> Result<Self, WgpuUnavailable> {
+        Self::open(device.adapter_info(), device, queue, threads, Arc::default()).await
+    }
+
+    async fn open(
+        adapter: wgpu::AdapterInfo,
+        device: wgpu::Device,
+        queue: wgpu::Queue,
+        threads: usize,
+        lost: Arc<Mutex<Option<String>>>,
+    ) -> Result<Self, WgpuUnavailable> {
+        let device_limits = device.limits();
+        let storage = wgpu::BufferUsages::STORAGE;
+        #[cfg(not(target_arch = "wasm32"))]
+        let threads = cpu::CpuBackend::new(threads);
+        #[cfg(target_arch = "wasm32")]
+        let _ = threads;
+        let backend = WgpuBackend {
+            pipelines: Pipelines::new(&device),
+            uploads: BufferPool::new("jpeg.upload", storage | wgpu::BufferUsages::COPY_DST),
+            planes: BufferPool::new("jpeg.planes", storage),
+            outputs: BufferPool::new("jpeg.output", storage | wgpu::BufferUsages::COPY_SRC),
+            limits: BindingLimits {
+                // Bytes are counted in signed 32-bit numbers.
+                max_binding: device_limits.max_storage_buffer_binding_size.min((1 << 31) - 256),
+                offset_alignment: u64::from(device_limits.min_storage_buffer_offset_alignment.max(4)),
+                max_workgroups: device_limits.max_compute_workgroups_per_dimension,
+            },
+            capabilities: Capabilities::new(NAME, true, usize::MAX),
+            #[cfg(not(target_arch = "wasm32"))]
+            threads,
+            adapter,
+            device,
+            queue,
+            lost,
+        };
+        backend
+            .test()
+            .await
+            .map_err(|message| WgpuUnavailable::SelfTest { adapter: backend.adapter_name(), message })?;
+        Ok(backend)
+    }
+
+    /// The device, for buffers and textures that pixels go to.
+    pub fn device(&self) -> &wgpu::Device {
+        &self.device
+    }
+
+    /// The queue that orders submissions.
+    pub fn queue(&self) -> &wgpu::Queue {
+        &self.queue
+    }
+
+    /// The adapter as wgpu describes it.
+    pub fn adapter(&self) -> &wgpu::AdapterInfo {
+        &self.adapter
+    }
+
+    /// The adapter's name, driver and interface in one line.
+    pub fn adapter_name(&self) -> String {
+        name_of(&self.adapter)
+    }
+
+    pub(crate) fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    pub(crate) fn tile_limits(&self) -> TileLimits {
+        TileLimits::for_binding(self.limits.max_binding)
+    }
+
+    /// An error if the device has been lost.
+    pub(crate) fn check_device(&self) -> Result<(), BackendError> {
+        match &*self.lost.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+            Some(message) => Err(lost(message)),
+            None => Ok(()),
+        }
+    }
+
+    /// Where the device-lost message will be, for callbacks.
+    pub(crate) fn lost_message(&self) -> Arc<Mutex<Option<String>>> {
+        self.lost.clone()
+    }
+
+    /// Runs `work` and catches what the device finds wrong with it. Natively errors are known when it returns;
+    /// on the web they arrive later, as uncaptured errors.
+    pub(crate) fn guarded<R>(&self, work: impl FnOnce() -> R) -> Result<R, BackendError> {
+        self.check_device()?;
+        let scopes = [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal]
+            .map(|filter| self.device.push_error_scope(filter));
+        let result = work();
+        for scope in scopes.into_iter().rev() {
+            let error = scope.pop();
+            #[cfg(not(target_arch = "wasm32"))]
+            if let Some(error) = pollster::block_on(error) {
+                return Err(from_wgpu(error));
+            }
+            #[cfg(target_arch = "wasm32")]
+            drop(error);
+        }
+        Ok(result)
+    }
+
+    /// Decodes known pictures through every pipeline and compares with the CPU.
+    async fn test(&self) -> Result<(), String> {
+        const PICTURE: &[u8] = include_bytes!("self_test.jpg");
+        for format in [PixelFormat::Rgb8, PixelFormat::Rgba8, PixelFormat::Gray8] {
+            let options = DecodeOptions::default().format(format);
+            let expected = decode_on_cpu(PICTURE, &options).map_err(|error| error.to_string())?;
+            let image = self.decode_async(PICTURE, &options).await.map_err(|error| error.to_string())?;
+            if image.pixels != expected {
+                let wrong = image.pixels.iter().zip(&expected).filter(|(a, b)| a != b).count();
+                return Err(format!("{wrong} of {} bytes are wrong as {format}", expected.len()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for WgpuBackend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WgpuBackend").field("adapter", &self.adapter_name()).finish_non_exhaustive()
+    }
+}
+
+fn decode_on_cpu(jpeg: &[u8], options: &DecodeOptions) -> Result<Vec<u8>, Error> {
+    let codestream = Codestream::parse(jpeg, &options.limits)?;
+    let plan = DecodePlan::new(&codestream, options)?;
+    Ok(cpu::decode(&plan)?.pixels)
+}
+
+/// All adapters that the drivers offer, in one line each.
+#[cfg(not(target_arch = "wasm32"))]
+pub fn adapter_names() -> Vec<String> {
+    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
+    adapters.iter().map(|adapter| name_of(&adapter.get_info())).collect()
+}
+
+async fn request_adapter(instance: &wgpu::Instance, options: &WgpuOptions) -> Result<wgpu::Adapter, WgpuUnavailable> {
+    if let Some(wanted) = &options.adapter {
+        let wanted = wanted.to_lowercase();
+        let adapters = instance.enumerate_adapters(wgpu::Backends::all()).await;
+        let found = adapters.into_iter().find(|adapter| name_of(&adapter.get_info()).to_lowercase().contains(&wanted));
+        return found.ok_or_else(|| WgpuUnavailable::NoAdapter(format!("none is called {wanted}")));
+    }
+    let request =
+        wgpu::RequestAdapterOptions { power_preference: wgpu::PowerPreference::HighPerformance, ..Default::default() };
+    instance.request_adapter(&request).await.map_err(|error| WgpuUnavailable::NoAdapter(error.to_string()))
+}
+
+fn name_of(info: &wgpu::AdapterInfo) -> String {
+    let driver = [info.driver.as_str(), info.driver_info.as_str()].join(" ");
+    format!("{} ({:?}, {})", info.name, info.backend, driver.trim())
+}

@@ -1,0 +1,47 @@
+//! Why there is no wgpu backend, or why its device failed.
+
+use isopel_core::{BackendError, BackendErrorKind};
+
+/// The backend's name in errors and on the command line.
+pub(crate) const NAME: &str = "wgpu";
+
+/// Why the wgpu backend could not be opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WgpuUnavailable {
+    /// No graphics driver offers an adapter.
+    #[error("no GPU adapter was found ({0}); install a Vulkan, Metal or Direct3D 12 driver, or decode on the CPU")]
+    NoAdapter(String),
+    /// The adapter gives no device.
+    #[error("the adapter {adapter} gives no device: {message}")]
+    NoDevice {
+        /// The adapter's name and driver.
+        adapter: String,
+        /// What the driver said.
+        message: String,
+    },
+    /// The adapter computes wrong pixels.
+    #[error("the adapter {adapter} fails the self-test ({message}); its driver is not usable")]
+    SelfTest {
+        /// The adapter's name and driver.
+        adapter: String,
+        /// What was wrong.
+        message: String,
+    },
+}
+
+pub(crate) fn failed(message: impl ToString) -> BackendError {
+    BackendError { backend: NAME, kind: BackendErrorKind::Failed, message: message.to_string() }
+}
+
+pub(crate) fn lost(message: impl ToString) -> BackendError {
+    BackendError { backend: NAME, kind: BackendErrorKind::DeviceLost, message: message.to_string() }
+}
+
+pub(crate) fn from_wgpu(error: wgpu::Error) -> BackendError {
+    let kind = match error {
+        wgpu::Error::OutOfMemory { .. } => BackendErrorKind::OutOfMemory,
+        _ => BackendErrorKind::Failed,
+    };
+    BackendError { backend: NAME, kind, message: error.to_string() }
+}

@@ -1,0 +1,34 @@
+//! isopel's wgpu backend: any GPU, natively or through WebGPU, gives the CPU backend's bytes.
+//!
+//! Entropy decoding runs on the CPU (`isopel_core::decode_coefficients`). What goes up is packed: the
+//! coefficients that are not 0. Then `dequant_idct` makes samples, and `orient` upsamples, converts and writes
+//! pixels in their format, orientation and place. Batches of mixed pictures share the dispatches.
+//!
+//! Submissions are ordered by the queue: [`WgpuBackend`] implements [`isopel_core::Backend`], and
+//! [`WgpuBackend::encode_into`] records into an encoder of the caller's.
+
+#![forbid(unsafe_code)]
+
+mod context;
+mod download;
+mod error;
+mod fence;
+mod layout;
+mod pack;
+mod pipelines;
+mod pool;
+mod stages;
+mod submit;
+mod target;
+mod tile;
+mod wave;
+
+#[cfg(not(target_arch = "wasm32"))]
+pub use context::adapter_names;
+pub use context::{WgpuBackend, WgpuOptions};
+pub use error::WgpuUnavailable;
+pub use fence::WgpuFence;
+pub use submit::WgpuAfter;
+pub use target::{BufferTarget, WgpuTarget};
+/// The wgpu that this backend's devices, buffers and textures belong to.
+pub use wgpu;

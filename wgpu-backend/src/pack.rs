@@ -1,0 +1,126 @@
+//! Coefficients in the form in which they go to the GPU: only those that are not 0.
+
+use isopel_core::{CoefficientReport, DecodePlan, Error, decode_coefficients};
+
+/// Zigzag index to natural index.
+const ZIGZAG: [u8; 64] = {
+    // Walks the diagonals of the block, alternately up and down.
+    let mut order = [0; 64];
+    let (mut row, mut column, mut index) = (0usize, 0usize, 0);
+    while index < 64 {
+        order[index] = (row * 8 + column) as u8;
+        index += 1;
+        if (row + column) % 2 == 0 {
+            if column == 7 {
+                row += 1;
+            } else if row == 0 {
+                column += 1;
+            } else {
+                row -= 1;
+                column += 1;
+            }
+        } else if row == 7 {
+            column += 1;
+        } else if column == 0 {
+            row += 1;
+        } else {
+            row += 1;
+            column -= 1;
+        }
+    }
+    order
+};
+
+/// The coefficients of a plan's window.
+pub(crate) struct PackedCoefficients {
+    /// Per block, component by component: index of its first symbol << 7 | number of symbols.
+    pub(crate) headers: Vec<u32>,
+    /// Coefficients that are not 0: value << 16 | natural index.
+    pub(crate) symbols: Vec<u32>,
+    /// The blocks of each component of the frame; none for those that are not needed.
+    pub(crate) components: Vec<BlockWindow>,
+}
+
+/// The blocks of a component in a plan's window, without the padding of MCUs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct BlockWindow {
+    /// Index of the first block's header.
+    pub(crate) first_header: usize,
+    /// First block column and row, counted in the whole image.
+    pub(crate) first_column: u32,
+    pub(crate) first_row: u32,
+    pub(crate) columns: u32,
+    pub(crate) rows: u32,
+}
+
+impl BlockWindow {
+    pub(crate) fn count(&self) -> usize {
+        self.columns as usize * self.rows as usize
+    }
+}
+
+/// The block windows of all components of a plan.
+pub(crate) fn block_windows(plan: &DecodePlan) -> Vec<BlockWindow> {
+    let mut first_header = 0;
+    plan.components()
+        .iter()
+        .map(|component| {
+            if !component.needed {
+                return BlockWindow::default();
+            }
+            let vertical = u32::from(component.sampling.vertical);
+            let rows = &plan.mcus().rows;
+            let columns = &component.block_columns;
+            let window = BlockWindow {
+                first_header,
+                first_column: columns.start,
+                first_row: rows.start * vertical,
+                columns: columns.end.min(component.plane.width.div_ceil(8)) - columns.start,
+                rows: (rows.end * vertical).min(component.plane.height.div_ceil(8)) - rows.start * vertical,
+            };
+            first_header += window.count();
+            window
+        })
+        .collect()
+}
+
+/// Entropy-decodes a plan's window and packs it.
+pub(crate) fn pack(plan: &DecodePlan) -> Result<(PackedCoefficients, CoefficientReport), Error> {
+    let components = block_windows(plan);
+    let blocks: usize = components.iter().map(BlockWindow::count).sum();
+    let mut headers = vec![0; blocks];
+    // Photographs have 5 to 10 coefficients per block.
+    let mut symbols = Vec::with_capacity(blocks * 8);
+    let report = decode_coefficients(plan, |row| {
+        for (index, (window, component)) in components.iter().zip(plan.components()).enumerate() {
+            let vertical = u32::from(component.sampling.vertical);
+            let block_rows = row.index() * vertical..(row.index() + 1) * vertical;
+            for block_row in block_rows.start..block_rows.end.min(window.first_row + window.rows) {
+                let header = window.first_header + (block_row - window.first_row) as usize * window.columns as usize;
+                for column in 0..window.columns {
+                    let (block, last) = row.block(index, block_row, window.first_column + column);
+                    let first = symbols.len() as u32;
+                    for &natural in &ZIGZAG[..=usize::from(last)] {
+                        let value = block[usize::from(natural)];
+                        if value != 0 {
+                            symbols.push((value as u32) << 16 | u32::from(natural));
+                        }
+                    }
+                    headers[header + column as usize] = first << 7 | (symbols.len() as u32 - first);
+                }
+            }
+        }
+    })?;
+    Ok((PackedCoefficients { headers, symbols, components }, report))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zigzag_begins_and_ends_as_in_the_standard() {
+        assert_eq!(ZIGZAG[..10], [0, 1, 8, 16, 9, 2, 3, 10, 17, 24]);
+        assert_eq!(ZIGZAG[54..], [39, 46, 53, 60, 61, 54, 47, 55, 62, 63]);
+    }
+}

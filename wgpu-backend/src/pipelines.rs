@@ -1,0 +1,78 @@
+//! The compute pipelines, made once for a device.
+
+use crate::stages::{Access, STAGES, Stage};
+
+/// One stage's pipeline and the layout of its bindings.
+pub(crate) struct Pipeline {
+    pub(crate) label: String,
+    pub(crate) pipeline: wgpu::ComputePipeline,
+    pub(crate) bindings: wgpu::BindGroupLayout,
+}
+
+/// All pipelines.
+pub(crate) struct Pipelines {
+    pub(crate) dequant_idct: Pipeline,
+    pub(crate) orient: Pipeline,
+}
+
+impl Pipelines {
+    pub(crate) fn new(device: &wgpu::Device) -> Self {
+        let [dequant_idct, orient] = STAGES.each_ref().map(|stage| Pipeline::new(device, stage));
+        Pipelines { dequant_idct, orient }
+    }
+}
+
+impl Pipeline {
+    fn new(device: &wgpu::Device, stage: &Stage) -> Self {
+        let label = format!("jpeg.{}", stage.name);
+        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: Some(&label),
+            source: wgpu::ShaderSource::Wgsl(stage.source().into()),
+        });
+        let entries: Vec<wgpu::BindGroupLayoutEntry> = (0..)
+            .zip(stage.bindings)
+            .map(|(binding, &access)| wgpu::BindGroupLayoutEntry {
+                binding,
+                visibility: wgpu::ShaderStages::COMPUTE,
+                ty: wgpu::BindingType::Buffer {
+                    ty: wgpu::BufferBindingType::Storage { read_only: access == Access::Read },
+                    has_dynamic_offset: false,
+                    min_binding_size: None,
+                },
+                count: None,
+            })
+            .collect();
+        let bindings = device
+            .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(&label), entries: &entries });
+        let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: Some(&label),
+            bind_group_layouts: &[Some(&bindings)],
+            immediate_size: 0,
+        });
+        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(&label),
+            layout: Some(&layout),
+            module: &module,
+            entry_point: Some(stage.name),
+            compilation_options: wgpu::PipelineCompilationOptions {
+                // Every word is written before it is read.
+                zero_initialize_workgroup_memory: false,
+                ..Default::default()
+            },
+            cache: None,
+        });
+        Pipeline { label, pipeline, bindings }
+    }
+
+    pub(crate) fn bind(&self, device: &wgpu::Device, resources: &[wgpu::BindingResource]) -> wgpu::BindGroup {
+        let entries: Vec<wgpu::BindGroupEntry> = (0..)
+            .zip(resources)
+            .map(|(binding, resource)| wgpu::BindGroupEntry { binding, resource: resource.clone() })
+            .collect();
+        device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some(&self.label),
+            layout: &self.bindings,
+            entries: &entries,
+        })
+    }
+}

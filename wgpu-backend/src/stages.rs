@@ -1,0 +1,89 @@
+//! The shader stages: which files make each, and what it binds. Passes run in this order; entropy decoding on
+//! the GPU will come before the first.
+
+/// How a stage uses a binding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    ReadWrite,
+}
+
+/// One compute stage.
+pub(crate) struct Stage {
+    /// Name of its entry point; objects are labelled `jpeg.<name>`.
+    pub(crate) name: &'static str,
+    files: &'static [&'static str],
+    /// The bindings of group 0.
+    pub(crate) bindings: &'static [Access],
+}
+
+const LAYOUT: &str = include_str!("../shaders/shared/layout.wgsl");
+
+/// All stages.
+pub(crate) const STAGES: [Stage; 2] = [
+    Stage {
+        name: "dequant_idct",
+        files: &[LAYOUT, include_str!("../shaders/dequant_idct.wgsl")],
+        // Components, groups, block headers, symbols, quantizers; planes.
+        bindings: &[Access::Read, Access::Read, Access::Read, Access::Read, Access::Read, Access::ReadWrite],
+    },
+    Stage {
+        name: "orient",
+        files: &[
+            LAYOUT,
+            include_str!("../shaders/upsample.wgsl"),
+            include_str!("../shaders/color.wgsl"),
+            include_str!("../shaders/orient.wgsl"),
+        ],
+        // Components, outputs, groups, planes; target.
+        bindings: &[Access::Read, Access::Read, Access::Read, Access::Read, Access::ReadWrite],
+    },
+];
+
+impl Stage {
+    /// The whole shader.
+    pub(crate) fn source(&self) -> String {
+        self.files.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use naga::valid::{Capabilities, ValidationFlags, Validator};
+
+    use super::*;
+
+    #[test]
+    fn shaders_are_valid_without_any_device() {
+        for stage in &STAGES {
+            let module = naga::front::wgsl::parse_str(&stage.source())
+                .unwrap_or_else(|error| panic!("{}: {}", stage.name, error.emit_to_string(&stage.source())));
+            Validator::new(ValidationFlags::all(), Capabilities::empty())
+                .validate(&module)
+                .unwrap_or_else(|error| panic!("{}: {error:?}", stage.name));
+        }
+    }
+
+    #[test]
+    fn stages_stay_within_the_webgpu_defaults() {
+        for stage in &STAGES {
+            let module = naga::front::wgsl::parse_str(&stage.source()).expect("validated elsewhere");
+            let entry = &module.entry_points[0];
+            assert_eq!(entry.name, stage.name);
+            assert!(entry.workgroup_size.iter().product::<u32>() <= 256);
+            let in_space = |wanted: fn(naga::AddressSpace) -> bool| {
+                module.global_variables.iter().filter(move |(_, variable)| wanted(variable.space))
+            };
+            let storage = in_space(|space| matches!(space, naga::AddressSpace::Storage { .. })).count();
+            assert_eq!(storage, stage.bindings.len());
+            assert!(storage <= 8);
+            let mut layouter = naga::proc::Layouter::default();
+            layouter.update(module.to_ctx()).expect("the types have layouts");
+            let workgroup: u32 = in_space(|space| space == naga::AddressSpace::WorkGroup)
+                .map(|(_, variable)| layouter[variable.ty].size)
+                .sum();
+            assert!(workgroup <= 16_384);
+            assert_eq!(in_space(|space| space == naga::AddressSpace::Private).count(), 0);
+        }
+    }
+}

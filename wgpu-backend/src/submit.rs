@@ -1,0 +1,354 @@
+//! Submissions: jobs through entropy decoding on the CPU and the stages on the GPU, in the queue's order.
+
+use std::sync::Arc;
+
+use isopel_core::cpu::{CpuFence, CpuSignal, HostBuffer, HostTarget};
+use isopel_core::{
+    Backend, BackendError, Capabilities, DecodeOptions, Error, Fence, Image, Job, MisuseError, Outcome, OutcomeSlots,
+    Report, Submission,
+};
+
+use crate::context::WgpuBackend;
+use crate::download::{Download, copy_to_texture};
+use crate::error::lost;
+use crate::fence::WgpuFence;
+use crate::target::WgpuTarget;
+use crate::tile::{PreparedJob, Tile, prepare};
+use crate::wave::{Slot, TileSize, Wave};
+
+/// What a submission comes after.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub enum WgpuAfter {
+    /// Everything submitted to the same queue before; the queue itself keeps this order.
+    #[default]
+    Queue,
+    /// Work of other devices, queues or threads: the host waits for these fences before it submits.
+    Host(Vec<CpuFence>),
+}
+
+/// Jobs whose entropy decoding is done before the GPU gets the first of them: enough for few dispatches, few
+/// enough for the GPU not to idle long.
+const JOBS_AT_ONCE: usize = 64;
+
+impl Backend for WgpuBackend {
+    type Target = WgpuTarget;
+    type After = WgpuAfter;
+    type Fence = WgpuFence;
+
+    fn capabilities(&self) -> &Capabilities {
+        WgpuBackend::capabilities(self)
+    }
+
+    /// Entropy-decodes on this backend's threads, queues the GPU's work, and returns when that is queued, so
+    /// that what the caller queues afterwards comes after it.
+    fn submit(&self, jobs: Vec<Job<WgpuTarget>>, after: WgpuAfter) -> Submission<WgpuFence> {
+        if let WgpuAfter::Host(fences) = &after {
+            fences.iter().for_each(Fence::wait);
+        }
+        let (signal, callbacks) = CpuSignal::new();
+        let signal = Arc::new(signal);
+        let outcomes = OutcomeSlots::default();
+        let mut index = None;
+        let mut jobs = jobs.into_iter().enumerate().peekable();
+        while jobs.peek().is_some() {
+            let chunk: Vec<_> = jobs.by_ref().take(JOBS_AT_ONCE).collect();
+            if let Some(submitted) = self.submit_chunk(chunk, &outcomes, &signal) {
+                index = Some(submitted);
+            }
+        }
+        drop(signal);
+        Submission::new(WgpuFence::new(self.device.clone(), index, callbacks), outcomes)
+    }
+}
+
+/// A job that is ready for the GPU.
+struct ReadyJob {
+    index: usize,
+    target: WgpuTarget,
+    prepared: PreparedJob,
+}
+
+impl WgpuBackend {
+    /// Decodes one image and reads it back. Blocks.
+    ///
+    /// # Errors
+    /// As the CPU backend's, and [`Error::Backend`] if the device fails.
+    pub fn decode(&self, jpeg: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
+        let buffer = self.host_buffer(jpeg, options)?;
+        let outcomes = self.submit(vec![host_job(jpeg, options, &buffer)], WgpuAfter::Queue).wait();
+        image_of(outcomes, buffer)
+    }
+
+    /// Decodes one image and reads it back, without blocking: on the web the browser drives the queue.
+    ///
+    /// # Errors
+    /// As [`WgpuBackend::decode`].
+    pub async fn decode_async(&self, jpeg: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
+        let buffer = self.host_buffer(jpeg, options)?;
+        let submission = self.submit(vec![host_job(jpeg, options, &buffer)], WgpuAfter::Queue);
+        #[cfg(not(target_arch = "wasm32"))]
+        submission.fence().wait();
+        submission.fence().finished().await;
+        image_of(submission.wait(), buffer)
+    }
+
+    /// Records decodes into the caller's own encoder: they are ordered by it after the passes that it holds and
+    /// before those that follow. Entropy decoding is done when this returns. Targets must be on the device.
+    ///
+    /// The outcomes tell what will have been decoded once the caller has submitted the encoder.
+    pub fn encode_into(&self, encoder: &mut wgpu::CommandEncoder, jobs: Vec<Job<WgpuTarget>>) -> Vec<Outcome> {
+        let (ready, mut outcomes) = self.prepare_all(jobs.into_iter().enumerate().collect());
+        let on_device = |job: &ReadyJob| !matches!(job.target, WgpuTarget::Host(_));
+        let (ready, host): (Vec<_>, Vec<_>) = ready.into_iter().partition(on_device);
+        for job in host {
+            let message = "host memory can't be written from a command encoder; use submit".to_string();
+            outcomes.push(Outcome { index: job.index, result: Err(MisuseError::Target(message).into()) });
+        }
+        let recorded = self.guarded(|| {
+            // The caller's encoder may be submitted at any time, so its buffers are its own.
+            self.record(encoder, &ready, &Memory::Own);
+        });
+        for job in ready {
+            outcomes.push(Outcome {
+                index: job.index,
+                result: recorded.clone().map(|()| job.prepared.report).map_err(Error::from),
+            });
+        }
+        outcomes.sort_by_key(|outcome| outcome.index);
+        outcomes
+    }
+
+    /// Submits some jobs; returns the queue's index if anything was queued.
+    fn submit_chunk(
+        &self,
+        jobs: Vec<(usize, Job<WgpuTarget>)>,
+        outcomes: &OutcomeSlots,
+        signal: &Arc<CpuSignal>,
+    ) -> Option<wgpu::SubmissionIndex> {
+        let (ready, failed) = self.prepare_all(jobs);
+        failed.into_iter().for_each(|outcome| outcomes.put(outcome));
+        if ready.is_empty() {
+            return None;
+        }
+        let queued = self.guarded(|| {
+            let mut encoder =
+                self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("jpeg") });
+            let (used, downloads) = self.record(&mut encoder, &ready, &Memory::Pooled);
+            let index = self.queue.submit([encoder.finish()]);
+            used.give_back(self);
+            (index, downloads)
+        });
+        match queued {
+            Ok((index, downloads)) => {
+                self.report_when_done(ready, downloads, outcomes, signal);
+                Some(index)
+            }
+            Err(error) => {
+                ready.iter().for_each(|job| outcomes.put(failure(job.index, &error)));
+                None
+            }
+        }
+    }
+
+    fn report_when_done(
+        &self,
+        ready: Vec<ReadyJob>,
+        mut downloads: Vec<Option<Download>>,
+        outcomes: &OutcomeSlots,
+        signal: &Arc<CpuSignal>,
+    ) {
+        let mut on_device = Vec::new();
+        for (job, download) in ready.into_iter().zip(downloads.drain(..)) {
+            let report = (job.index, job.prepared.report);
+            match download {
+                None => on_device.push(report),
+                Some(download) => {
+                    let (outcomes, signal) = (outcomes.clone(), signal.clone());
+                    download.start(move |result| {
+                        outcomes.put(outcome(report, result));
+                        drop(signal);
+                    });
+                }
+            }
+        }
+        let (outcomes, signal, lost_message) = (outcomes.clone(), signal.clone(), self.lost_message());
+        self.queue.on_submitted_work_done(move || {
+            let message = lost_message.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+            for report in on_device {
+                outcomes.put(outcome(report, message.clone().map_or(Ok(()), |message| Err(lost(message)))));
+            }
+            drop(signal);
+        });
+    }
+
+    /// Parses, plans and entropy-decodes jobs on this backend's threads; gives those that can go on, and the
+    /// outcomes of the others.
+    fn prepare_all(&self, jobs: Vec<(usize, Job<WgpuTarget>)>) -> (Vec<ReadyJob>, Vec<Outcome>) {
+        let limits = self.tile_limits();
+        let prepare_one = |(index, job): (usize, Job<WgpuTarget>)| {
+            let target = job.target;
+            let result =
+                prepare(&job.jpeg, &job.options, |layout| target.device_stride(layout), limits).and_then(|prepared| {
+                    target.check(&prepared.layout)?;
+                    Ok(prepared)
+                });
+            match result {
+                Ok(prepared) => Ok(ReadyJob { index, target, prepared }),
+                Err(error) => Err(Outcome { index, result: Err(error) }),
+            }
+        };
+        #[cfg(not(target_arch = "wasm32"))]
+        let results: Vec<_> = self.threads.install(|| {
+            use rayon::prelude::*;
+            jobs.into_par_iter().map(prepare_one).collect()
+        });
+        #[cfg(target_arch = "wasm32")]
+        let results: Vec<_> = jobs.into_iter().map(prepare_one).collect();
+        let (mut ready, mut failed) = (Vec::new(), Vec::new());
+        for result in results {
+            match result {
+                Ok(job) => ready.push(job),
+                Err(outcome) => failed.push(outcome),
+            }
+        }
+        (ready, failed)
+    }
+
+    /// Records all passes and copies of some jobs.
+    fn record(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        jobs: &[ReadyJob],
+        memory: &Memory,
+    ) -> (UsedBuffers, Vec<Option<Download>>) {
+        let mut used = UsedBuffers::default();
+        let mut wave: Vec<(&Tile, Slot)> = Vec::new();
+        let mut size = TileSize { plane_bytes: 0, symbol_bytes: 0 };
+        let mut outputs = Vec::new();
+        for job in jobs {
+            let (buffer, base) = match &job.target {
+                WgpuTarget::Buffer(target) => (target.buffer.clone(), target.offset as i64),
+                WgpuTarget::Texture(_) | WgpuTarget::Host(_) => {
+                    let bytes = (job.prepared.layout.required_len() as u64).next_multiple_of(4);
+                    let buffer = self.outputs.take(&self.device, bytes);
+                    used.outputs.push(buffer.clone());
+                    (buffer, 0)
+                }
+            };
+            for (number, tile) in job.prepared.tiles.iter().enumerate() {
+                let tile_size = TileSize::of(tile);
+                if !wave.is_empty() && !size.fits_with(&tile_size, self.limits.max_binding) {
+                    self.record_wave(encoder, std::mem::take(&mut wave), memory, &mut used);
+                    size = TileSize { plane_bytes: 0, symbol_bytes: 0 };
+                }
+                size.add(&tile_size);
+                wave.push((tile, Slot { buffer: buffer.clone(), base, after_previous: number > 0 }));
+            }
+            outputs.push(buffer);
+        }
+        if !wave.is_empty() {
+            self.record_wave(encoder, wave, memory, &mut used);
+        }
+        let downloads = jobs
+            .iter()
+            .zip(outputs)
+            .map(|(job, buffer)| match &job.target {
+                WgpuTarget::Buffer(_) => None,
+                WgpuTarget::Texture(texture) => {
+                    copy_to_texture(encoder, &buffer, &job.prepared.layout, texture);
+                    None
+                }
+                WgpuTarget::Host(target) => {
+                    Some(Download::record(&self.device, encoder, &buffer, &job.prepared.layout, target.clone()))
+                }
+            })
+            .collect();
+        (used, downloads)
+    }
+
+    fn record_wave(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        tiles: Vec<(&Tile, Slot)>,
+        memory: &Memory,
+        used: &mut UsedBuffers,
+    ) {
+        let wave = Wave::new(&tiles, self.limits);
+        let upload = match memory {
+            Memory::Pooled => {
+                let buffer = self.uploads.take(&self.device, wave.upload().len() as u64);
+                self.queue.write_buffer(&buffer, 0, wave.upload());
+                used.uploads.push(buffer.clone());
+                buffer
+            }
+            Memory::Own => own_upload(&self.device, wave.upload()),
+        };
+        let planes = self.planes.take(&self.device, wave.plane_bytes());
+        used.planes.push(planes.clone());
+        wave.record(&self.device, encoder, &self.pipelines, &upload, &planes, None);
+    }
+
+    /// Host memory for the pixels of a request.
+    fn host_buffer(&self, jpeg: &[u8], options: &DecodeOptions) -> Result<HostBuffer, Error> {
+        let codestream = isopel_core::Codestream::parse(jpeg, &options.limits)?;
+        let plan = isopel_core::DecodePlan::new(&codestream, options)?;
+        Ok(HostBuffer::new(vec![0; plan.layout().required_len()]))
+    }
+}
+
+/// Whose the buffers of a recording are.
+enum Memory {
+    /// The pool's: written through the queue just before the submission.
+    Pooled,
+    /// The recording's own: filled at once.
+    Own,
+}
+
+/// Buffers to give back once their submission is queued.
+#[derive(Default)]
+struct UsedBuffers {
+    uploads: Vec<wgpu::Buffer>,
+    planes: Vec<wgpu::Buffer>,
+    outputs: Vec<wgpu::Buffer>,
+}
+
+impl UsedBuffers {
+    fn give_back(self, backend: &WgpuBackend) {
+        self.uploads.into_iter().for_each(|buffer| backend.uploads.put(buffer));
+        self.planes.into_iter().for_each(|buffer| backend.planes.put(buffer));
+        self.outputs.into_iter().for_each(|buffer| backend.outputs.put(buffer));
+    }
+}
+
+fn own_upload(device: &wgpu::Device, bytes: &[u8]) -> wgpu::Buffer {
+    let buffer = device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some("jpeg.upload"),
+        size: (bytes.len() as u64).next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT),
+        usage: wgpu::BufferUsages::STORAGE,
+        mapped_at_creation: true,
+    });
+    if let Ok(mut view) = buffer.get_mapped_range_mut(..bytes.len() as u64) {
+        view.copy_from_slice(bytes);
+    }
+    buffer.unmap();
+    buffer
+}
+
+fn host_job(jpeg: &[u8], options: &DecodeOptions, buffer: &HostBuffer) -> Job<WgpuTarget> {
+    Job { jpeg: jpeg.into(), options: *options, target: WgpuTarget::Host(HostTarget::packed(buffer.clone())) }
+}
+
+fn image_of(outcomes: Vec<Outcome>, buffer: HostBuffer) -> Result<Image, Error> {
+    let outcome = outcomes.into_iter().next();
+    let report = outcome.map_or_else(|| Err(lost("the submission was dropped").into()), |outcome| outcome.result)?;
+    Ok(Image { pixels: std::mem::take(&mut *buffer.lock()), report })
+}
+
+fn outcome((index, report): (usize, Report), result: Result<(), BackendError>) -> Outcome {
+    Outcome { index, result: result.map(|()| report).map_err(Error::from) }
+}
+
+fn failure(index: usize, error: &BackendError) -> Outcome {
+    Outcome { index, result: Err(error.clone().into()) }
+}
