@@ -1,6 +1,8 @@
 //! Times and memory of isopel and other JPEG decoders, interleaved in one process on one thread.
 
 mod contestants;
+#[cfg(feature = "wgpu")]
+mod gpu;
 mod memory;
 mod photo;
 mod speed;
@@ -41,6 +43,31 @@ enum Command {
         /// A JPEG file.
         file: PathBuf,
     },
+    /// Decodes batches of files on a GPU, pixels staying there: images per second, and GPU time per stage
+    /// (needs the wgpu feature).
+    #[cfg(feature = "wgpu")]
+    Gpu {
+        /// JPEG files; a batch repeats them.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Batch sizes.
+        #[arg(long, value_delimiter = ',', default_value = "1,16,64,256")]
+        batches: Vec<usize>,
+        /// Seconds for each batch size.
+        #[arg(long, default_value_t = 3.0)]
+        seconds: f64,
+        /// Threads for entropy decoding; 0 for as many as there are cores.
+        #[arg(long, default_value_t = 0)]
+        threads: usize,
+    },
+    /// Compares the GPU's pixels with the CPU's over all .jpg files of folders, in every format and
+    /// orientation (needs the wgpu feature).
+    #[cfg(feature = "wgpu")]
+    GpuEqualsCpu {
+        /// Folders.
+        #[arg(required = true)]
+        folders: Vec<PathBuf>,
+    },
     /// Makes a photo of any size by cutting or mirroring another, as 4:2:0 baseline (needs the
     /// libjpeg-turbo feature).
     Photo {
@@ -63,6 +90,10 @@ fn main() -> ExitCode {
         Command::Speed { files, rounds } => speed::run(&files, rounds),
         Command::Memory { file } => memory::run(&file),
         Command::DecodeOnce { decoder, file } => memory::decode_once(&decoder, &file),
+        #[cfg(feature = "wgpu")]
+        Command::Gpu { files, batches, seconds, threads } => gpu::speed(&files, &batches, seconds, threads),
+        #[cfg(feature = "wgpu")]
+        Command::GpuEqualsCpu { folders } => gpu::equals_cpu(&folders),
         Command::Photo { source, output, width, height, quality } => {
             photo::run(&source, &output, width, height, quality)
         }

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use isopel_core::{BackendError, Capabilities, Codestream, DecodeOptions, DecodePlan, Error, PixelFormat, cpu};
 
 use crate::error::{NAME, WgpuUnavailable, from_wgpu, lost};
+use crate::pack::PackMemory;
 use crate::pipelines::Pipelines;
-use crate::pool::BufferPool;
+use crate::pool::{BufferPool, StagingPool};
 use crate::tile::TileLimits;
 use crate::wave::BindingLimits;
 
@@ -59,6 +60,8 @@ pub struct WgpuBackend {
     pub(crate) queue: wgpu::Queue,
     adapter: wgpu::AdapterInfo,
     pub(crate) pipelines: Pipelines,
+    pub(crate) pack_memory: PackMemory,
+    pub(crate) staging: StagingPool,
     pub(crate) uploads: BufferPool,
     pub(crate) planes: BufferPool,
     pub(crate) outputs: BufferPool,
@@ -146,6 +149,8 @@ impl WgpuBackend {
         let _ = threads;
         let backend = WgpuBackend {
             pipelines: Pipelines::new(&device),
+            pack_memory: PackMemory::default(),
+            staging: StagingPool::new(),
             uploads: BufferPool::new("jpeg.upload", storage | wgpu::BufferUsages::COPY_DST),
             planes: BufferPool::new("jpeg.planes", storage),
             outputs: BufferPool::new("jpeg.output", storage | wgpu::BufferUsages::COPY_SRC),

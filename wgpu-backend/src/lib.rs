@@ -7,7 +7,7 @@
 //! Submissions are ordered by the queue: [`WgpuBackend`] implements [`isopel_core::Backend`], and
 //! [`WgpuBackend::encode_into`] records into an encoder of the caller's.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod context;
 mod download;
@@ -17,6 +17,7 @@ mod layout;
 mod pack;
 mod pipelines;
 mod pool;
+mod profile;
 mod stages;
 mod submit;
 mod target;
@@ -28,6 +29,7 @@ pub use context::adapter_names;
 pub use context::{WgpuBackend, WgpuOptions};
 pub use error::WgpuUnavailable;
 pub use fence::WgpuFence;
+pub use profile::GpuStageTimes;
 pub use submit::WgpuAfter;
 pub use target::{BufferTarget, WgpuTarget};
 /// The wgpu that this backend's devices, buffers and textures belong to.

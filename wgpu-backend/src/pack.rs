@@ -1,5 +1,7 @@
 //! Coefficients in the form in which they go to the GPU: only those that are not 0.
 
+use std::sync::Mutex;
+
 use isopel_core::{CoefficientReport, DecodePlan, Error, decode_coefficients};
 
 /// Zigzag index to natural index.
@@ -84,13 +86,39 @@ pub(crate) fn block_windows(plan: &DecodePlan) -> Vec<BlockWindow> {
         .collect()
 }
 
+/// Memory of packed coefficients that is used again: fresh pages of megabytes per picture cost more than the
+/// entropy decoding that fills them, once many threads ask for them.
+#[derive(Default)]
+pub(crate) struct PackMemory(Mutex<Vec<(Vec<u32>, Vec<u32>)>>);
+
+impl PackMemory {
+    /// Kept at most: a chunk's pictures of moderate size, and some being packed.
+    const KEPT: usize = 96;
+    const LARGEST: usize = 4 << 20;
+
+    fn take(&self) -> (Vec<u32>, Vec<u32>) {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop().unwrap_or_default()
+    }
+
+    /// Takes back what has been copied to the GPU.
+    pub(crate) fn put(&self, packed: PackedCoefficients) {
+        let mut kept = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if kept.len() < Self::KEPT && packed.symbols.capacity() <= Self::LARGEST {
+            kept.push((packed.headers, packed.symbols));
+        }
+    }
+}
+
 /// Entropy-decodes a plan's window and packs it.
-pub(crate) fn pack(plan: &DecodePlan) -> Result<(PackedCoefficients, CoefficientReport), Error> {
+pub(crate) fn pack(plan: &DecodePlan, memory: &PackMemory) -> Result<(PackedCoefficients, CoefficientReport), Error> {
     let components = block_windows(plan);
     let blocks: usize = components.iter().map(BlockWindow::count).sum();
-    let mut headers = vec![0; blocks];
+    let (mut headers, mut symbols) = memory.take();
+    headers.clear();
+    headers.resize(blocks, 0);
+    symbols.clear();
     // Photographs have 5 to 10 coefficients per block.
-    let mut symbols = Vec::with_capacity(blocks * 8);
+    symbols.reserve(blocks * 8);
     let report = decode_coefficients(plan, |row| {
         for (index, (window, component)) in components.iter().zip(plan.components()).enumerate() {
             let vertical = u32::from(component.sampling.vertical);

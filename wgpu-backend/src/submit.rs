@@ -14,7 +14,7 @@ use crate::error::lost;
 use crate::fence::WgpuFence;
 use crate::target::WgpuTarget;
 use crate::tile::{PreparedJob, Tile, prepare};
-use crate::wave::{Slot, TileSize, Wave};
+use crate::wave::{PassTimestamps, Slot, TileSize, Wave};
 
 /// What a submission comes after.
 #[derive(Debug, Clone, Default)]
@@ -63,7 +63,7 @@ impl Backend for WgpuBackend {
 }
 
 /// A job that is ready for the GPU.
-struct ReadyJob {
+pub(crate) struct ReadyJob {
     index: usize,
     target: WgpuTarget,
     prepared: PreparedJob,
@@ -107,7 +107,7 @@ impl WgpuBackend {
         }
         let recorded = self.guarded(|| {
             // The caller's encoder may be submitted at any time, so its buffers are its own.
-            self.record(encoder, &ready, &Memory::Own);
+            self.record(encoder, &ready, &Memory::Own, None);
         });
         for job in ready {
             outcomes.push(Outcome {
@@ -134,7 +134,7 @@ impl WgpuBackend {
         let queued = self.guarded(|| {
             let mut encoder =
                 self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("jpeg") });
-            let (used, downloads) = self.record(&mut encoder, &ready, &Memory::Pooled);
+            let (used, downloads) = self.record(&mut encoder, &ready, &Memory::Pooled, None);
             let index = self.queue.submit([encoder.finish()]);
             used.give_back(self);
             (index, downloads)
@@ -160,6 +160,7 @@ impl WgpuBackend {
     ) {
         let mut on_device = Vec::new();
         for (job, download) in ready.into_iter().zip(downloads.drain(..)) {
+            job.prepared.tiles.into_iter().for_each(|tile| self.pack_memory.put(tile.packed));
             let report = (job.index, job.prepared.report);
             match download {
                 None => on_device.push(report),
@@ -184,15 +185,16 @@ impl WgpuBackend {
 
     /// Parses, plans and entropy-decodes jobs on this backend's threads; gives those that can go on, and the
     /// outcomes of the others.
-    fn prepare_all(&self, jobs: Vec<(usize, Job<WgpuTarget>)>) -> (Vec<ReadyJob>, Vec<Outcome>) {
+    pub(crate) fn prepare_all(&self, jobs: Vec<(usize, Job<WgpuTarget>)>) -> (Vec<ReadyJob>, Vec<Outcome>) {
         let limits = self.tile_limits();
         let prepare_one = |(index, job): (usize, Job<WgpuTarget>)| {
             let target = job.target;
             let result =
-                prepare(&job.jpeg, &job.options, |layout| target.device_stride(layout), limits).and_then(|prepared| {
-                    target.check(&prepared.layout)?;
-                    Ok(prepared)
-                });
+                prepare(&job.jpeg, &job.options, |layout| target.device_stride(layout), limits, &self.pack_memory)
+                    .and_then(|prepared| {
+                        target.check(&prepared.layout)?;
+                        Ok(prepared)
+                    });
             match result {
                 Ok(prepared) => Ok(ReadyJob { index, target, prepared }),
                 Err(error) => Err(Outcome { index, result: Err(error) }),
@@ -216,11 +218,12 @@ impl WgpuBackend {
     }
 
     /// Records all passes and copies of some jobs.
-    fn record(
+    pub(crate) fn record(
         &self,
         encoder: &mut wgpu::CommandEncoder,
         jobs: &[ReadyJob],
         memory: &Memory,
+        timestamps: Option<&PassTimestamps>,
     ) -> (UsedBuffers, Vec<Option<Download>>) {
         let mut used = UsedBuffers::default();
         let mut wave: Vec<(&Tile, Slot)> = Vec::new();
@@ -239,7 +242,7 @@ impl WgpuBackend {
             for (number, tile) in job.prepared.tiles.iter().enumerate() {
                 let tile_size = TileSize::of(tile);
                 if !wave.is_empty() && !size.fits_with(&tile_size, self.limits.max_binding) {
-                    self.record_wave(encoder, std::mem::take(&mut wave), memory, &mut used);
+                    self.record_wave(encoder, std::mem::take(&mut wave), memory, &mut used, timestamps);
                     size = TileSize { plane_bytes: 0, symbol_bytes: 0 };
                 }
                 size.add(&tile_size);
@@ -248,7 +251,7 @@ impl WgpuBackend {
             outputs.push(buffer);
         }
         if !wave.is_empty() {
-            self.record_wave(encoder, wave, memory, &mut used);
+            self.record_wave(encoder, wave, memory, &mut used, timestamps);
         }
         let downloads = jobs
             .iter()
@@ -273,20 +276,43 @@ impl WgpuBackend {
         tiles: Vec<(&Tile, Slot)>,
         memory: &Memory,
         used: &mut UsedBuffers,
+        timestamps: Option<&PassTimestamps>,
     ) {
         let wave = Wave::new(&tiles, self.limits);
+        let len = wave.upload_len().next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT);
         let upload = match memory {
             Memory::Pooled => {
-                let buffer = self.uploads.take(&self.device, wave.upload().len() as u64);
-                self.queue.write_buffer(&buffer, 0, wave.upload());
-                used.uploads.push(buffer.clone());
-                buffer
+                let staging = self.staging.take(&self.device, len);
+                self.fill(&wave, &staging);
+                let upload = self.uploads.take(&self.device, len);
+                encoder.copy_buffer_to_buffer(&staging, 0, &upload, 0, len);
+                used.staging.push(staging);
+                used.uploads.push(upload.clone());
+                upload
             }
-            Memory::Own => own_upload(&self.device, wave.upload()),
+            Memory::Own => {
+                let upload = self.device.create_buffer(&wgpu::BufferDescriptor {
+                    label: Some("jpeg.upload"),
+                    size: len,
+                    usage: wgpu::BufferUsages::STORAGE,
+                    mapped_at_creation: true,
+                });
+                self.fill(&wave, &upload);
+                upload
+            }
         };
         let planes = self.planes.take(&self.device, wave.plane_bytes());
         used.planes.push(planes.clone());
-        wave.record(&self.device, encoder, &self.pipelines, &upload, &planes, None);
+        wave.record(&self.device, encoder, &self.pipelines, &upload, &planes, timestamps);
+    }
+
+    /// Writes a wave's upload into a mapped buffer and unmaps it.
+    fn fill(&self, wave: &Wave, buffer: &wgpu::Buffer) {
+        // Only a lost device can't give the range, and then nothing will be read.
+        if let Ok(mut view) = buffer.get_mapped_range_mut(..wave.upload_len()) {
+            wave.write_upload(view.slice(..));
+        }
+        buffer.unmap();
     }
 
     /// Host memory for the pixels of a request.
@@ -298,7 +324,7 @@ impl WgpuBackend {
 }
 
 /// Whose the buffers of a recording are.
-enum Memory {
+pub(crate) enum Memory {
     /// The pool's: written through the queue just before the submission.
     Pooled,
     /// The recording's own: filled at once.
@@ -307,32 +333,20 @@ enum Memory {
 
 /// Buffers to give back once their submission is queued.
 #[derive(Default)]
-struct UsedBuffers {
+pub(crate) struct UsedBuffers {
+    staging: Vec<wgpu::Buffer>,
     uploads: Vec<wgpu::Buffer>,
     planes: Vec<wgpu::Buffer>,
     outputs: Vec<wgpu::Buffer>,
 }
 
 impl UsedBuffers {
-    fn give_back(self, backend: &WgpuBackend) {
+    pub(crate) fn give_back(self, backend: &WgpuBackend) {
+        self.staging.into_iter().for_each(|buffer| backend.staging.put(buffer));
         self.uploads.into_iter().for_each(|buffer| backend.uploads.put(buffer));
         self.planes.into_iter().for_each(|buffer| backend.planes.put(buffer));
         self.outputs.into_iter().for_each(|buffer| backend.outputs.put(buffer));
     }
-}
-
-fn own_upload(device: &wgpu::Device, bytes: &[u8]) -> wgpu::Buffer {
-    let buffer = device.create_buffer(&wgpu::BufferDescriptor {
-        label: Some("jpeg.upload"),
-        size: (bytes.len() as u64).next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT),
-        usage: wgpu::BufferUsages::STORAGE,
-        mapped_at_creation: true,
-    });
-    if let Ok(mut view) = buffer.get_mapped_range_mut(..bytes.len() as u64) {
-        view.copy_from_slice(bytes);
-    }
-    buffer.unmap();
-    buffer
 }
 
 fn host_job(jpeg: &[u8], options: &DecodeOptions, buffer: &HostBuffer) -> Job<WgpuTarget> {

@@ -6,7 +6,7 @@ use isopel_core::{
 };
 
 use crate::layout::{CHANNEL_LUMA, CHANNEL_OPAQUE, Color, Component, Filter, Output};
-use crate::pack::{BlockWindow, PackedCoefficients, block_windows, pack};
+use crate::pack::{BlockWindow, PackMemory, PackedCoefficients, block_windows, pack};
 
 /// What one tile may take, so that no buffer of a wave of tiles exceeds a binding.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +48,7 @@ pub(crate) fn prepare(
     options: &DecodeOptions,
     stride: impl FnOnce(&PixelLayout) -> Option<usize>,
     limits: TileLimits,
+    memory: &PackMemory,
 ) -> Result<PreparedJob, Error> {
     let codestream = Codestream::parse(jpeg, &options.limits)?;
     let plan = DecodePlan::new(&codestream, options)?;
@@ -59,7 +60,7 @@ pub(crate) fn prepare(
     let mut found: Vec<(StoredRect, CoefficientReport)> = Vec::new();
     for rows in bands(&plan, &layout, limits) {
         let band = band_plan(&plan, options, rows)?;
-        let (tile, report) = Tile::new(&plan, &band, &layout)?;
+        let (tile, report) = Tile::new(&plan, &band, &layout, memory)?;
         tiles.push(tile);
         found.push((band.region(), report));
     }
@@ -115,8 +116,13 @@ fn merged(mut found: Vec<(StoredRect, CoefficientReport)>, region: StoredRect) -
 }
 
 impl Tile {
-    fn new(whole: &DecodePlan, band: &DecodePlan, layout: &PixelLayout) -> Result<(Tile, CoefficientReport), Error> {
-        let (packed, report) = pack(band)?;
+    fn new(
+        whole: &DecodePlan,
+        band: &DecodePlan,
+        layout: &PixelLayout,
+        memory: &PackMemory,
+    ) -> Result<(Tile, CoefficientReport), Error> {
+        let (packed, report) = pack(band, memory)?;
         let mut components = Vec::new();
         let mut quant = Vec::new();
         let mut plane_words = 0;

@@ -1,7 +1,7 @@
 //! Waves: tiles of any number of pictures that go through the stages together, in one dispatch of each (one more
 //! of the last for every further target buffer).
 
-use bytemuck::{Pod, bytes_of, cast_slice};
+use bytemuck::{Pod, cast_slice};
 
 use crate::layout::{Component, Output};
 use crate::pipelines::{Pipeline, Pipelines};
@@ -13,7 +13,7 @@ pub(crate) struct Slot {
     pub(crate) buffer: wgpu::Buffer,
     /// Byte of the buffer at which the picture's layout begins; negative for bands with a buffer of their own.
     pub(crate) base: i64,
-    /// Whether the tile shares words with the one before it, and so must come in a later dispatch.
+    /// Whether the tile is another band of the picture before it, and so shares words with it.
     pub(crate) after_previous: bool,
 }
 
@@ -33,9 +33,10 @@ struct Section {
 }
 
 /// Tiles laid out for upload.
-pub(crate) struct Wave {
+pub(crate) struct Wave<'t> {
     limits: BindingLimits,
-    upload: Vec<u8>,
+    upload: Vec<Part<'t>>,
+    upload_len: u64,
     components: Section,
     idct_groups: (Section, u32),
     headers: Section,
@@ -81,12 +82,13 @@ impl TileSize {
     }
 }
 
-impl Wave {
+impl<'t> Wave<'t> {
     /// Lays out tiles, which fit the limits together, and their slots.
-    pub(crate) fn new(tiles: &[(&Tile, Slot)], limits: BindingLimits) -> Self {
+    pub(crate) fn new(tiles: &[(&'t Tile, Slot)], limits: BindingLimits) -> Self {
         let mut components: Vec<Component> = Vec::new();
         let mut idct_groups = vec![0u32];
         let (mut headers, mut symbols, mut quant) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut header_count, mut symbol_count) = (0, 0);
         let mut plane_words = 0;
         let mut first_components = Vec::new();
         for (tile, _) in tiles {
@@ -95,7 +97,7 @@ impl Wave {
                 let index = components.len() as u32;
                 let groups = (component.block_columns * component.block_rows).div_ceil(IDCT_BLOCKS);
                 components.push(Component {
-                    first_block: component.first_block + headers.len() as u32,
+                    first_block: component.first_block + header_count,
                     first_group: idct_groups.len() as u32 - 1,
                     plane: component.plane + plane_words,
                     quant: component.quant + quant.len() as u32,
@@ -103,65 +105,89 @@ impl Wave {
                 });
                 idct_groups.extend(std::iter::repeat_n(index, groups as usize));
             }
-            let first_symbol = (symbols.len() as u32) << 7;
-            headers.extend(tile.packed.headers.iter().map(|header| header + first_symbol));
-            symbols.extend_from_slice(&tile.packed.symbols);
+            headers.push(Contents::Headers(&tile.packed.headers, symbol_count << 7));
+            symbols.push(Contents::Symbols(&tile.packed.symbols));
+            header_count += tile.packed.headers.len() as u32;
+            symbol_count += tile.packed.symbols.len() as u32;
             quant.extend_from_slice(&tile.quant);
             plane_words += tile.plane_words;
         }
         idct_groups[0] = idct_groups.len() as u32 - 1;
         let idct_count = idct_groups[0];
 
-        let mut upload = Upload { bytes: Vec::new(), alignment: limits.offset_alignment };
+        let mut upload = Upload { parts: Vec::new(), len: 0, alignment: limits.offset_alignment };
         let mut wave = Wave {
             limits,
             components: upload.append(&components),
             idct_groups: (upload.append(&idct_groups), idct_count),
-            headers: upload.append(&headers),
-            symbols: upload.append(&symbols),
+            headers: upload.append_all(headers),
+            symbols: upload.append_all(symbols),
             quant: upload.append(&quant),
             plane_bytes: u64::from(plane_words) * 4,
             writes: Vec::new(),
             upload: Vec::new(),
+            upload_len: 0,
         };
         wave.lay_out_writes(tiles, &first_components, &mut upload);
-        wave.upload = upload.bytes;
+        (wave.upload, wave.upload_len) = (upload.parts, upload.len);
         wave
     }
 
-    /// Gathers outputs into as few dispatches as the targets and bindings allow.
-    fn lay_out_writes(&mut self, tiles: &[(&Tile, Slot)], first_components: &[u32], upload: &mut Upload) {
-        let mut pending: Option<PendingWrite> = None;
+    /// Gathers outputs into as few dispatches as the targets and bindings allow. Outputs that share a word of
+    /// the target with an earlier one go in a later dispatch: within one, the two would race.
+    fn lay_out_writes(&mut self, tiles: &[(&Tile, Slot)], first_components: &[u32], upload: &mut Upload<'t>) {
+        let mut layers: Vec<Vec<PlacedOutput>> = Vec::new();
+        let mut layer = 0;
         for ((tile, slot), &first_component) in tiles.iter().zip(first_components) {
-            for (plane, output) in tile.outputs.iter().enumerate() {
-                let first = slot.base + i64::from(output.first_word) * 4;
-                let bytes = first as u64..first as u64 + u64::from(output.words) * 4;
-                let apart = slot.after_previous && plane == 0;
-                if let Some(open) = &mut pending
-                    && !apart
-                    && open.extend(&slot.buffer, &bytes, self.limits)
-                {
-                    open.outputs.push((*output, slot.base, first_component));
-                    continue;
+            layer = if slot.after_previous { layer + 1 } else { 0 };
+            let mut last_word = None;
+            for output in &tile.outputs {
+                if last_word == Some(output.first_word) {
+                    layer += 1;
                 }
-                if let Some(full) = pending.take() {
-                    self.writes.push(full.close(upload, self.limits));
-                }
-                pending = Some(PendingWrite {
+                last_word = Some(output.first_word + output.words - 1);
+                layers.resize_with(layers.len().max(layer + 1), Vec::new);
+                let first = (slot.base + i64::from(output.first_word) * 4) as u64;
+                layers[layer].push(PlacedOutput {
                     target: slot.buffer.clone(),
-                    bytes,
-                    outputs: vec![(*output, slot.base, first_component)],
+                    bytes: first..first + u64::from(output.words) * 4,
+                    output: *output,
+                    base: slot.base,
+                    first_component,
                 });
             }
         }
-        if let Some(last) = pending {
-            self.writes.push(last.close(upload, self.limits));
+        for outputs in layers {
+            let mut pending: Option<PendingWrite> = None;
+            for output in outputs {
+                if let Some(open) = &mut pending
+                    && open.extend(&output.target, &output.bytes, self.limits)
+                {
+                    open.outputs.push(output);
+                    continue;
+                }
+                let (target, bytes) = (output.target.clone(), output.bytes.clone());
+                let full = pending.replace(PendingWrite { target, bytes, outputs: vec![output] });
+                self.writes.extend(full.map(|full| full.close(upload, self.limits)));
+            }
+            self.writes.extend(pending.map(|last| last.close(upload, self.limits)));
         }
     }
 
-    /// What has to be in the upload buffer.
-    pub(crate) fn upload(&self) -> &[u8] {
-        &self.upload
+    /// Bytes of the upload buffer.
+    pub(crate) fn upload_len(&self) -> u64 {
+        self.upload_len
+    }
+
+    /// Writes what has to be in the upload buffer.
+    pub(crate) fn write_upload(&self, memory: wgpu::WriteOnly<[u8]>) {
+        let mut rest = memory;
+        for part in &self.upload {
+            let (_, after) = rest.split_at(part.gap);
+            let (place, after) = after.split_at(part.contents.len());
+            part.contents.write_to(place);
+            rest = after;
+        }
     }
 
     /// Bytes of the buffer between the stages.
@@ -247,30 +273,84 @@ impl PassTimestamps {
     }
 }
 
-struct Upload {
-    bytes: Vec<u8>,
+/// What the upload buffer will hold. Coefficients are copied once, from where entropy decoding left them.
+struct Upload<'t> {
+    parts: Vec<Part<'t>>,
+    len: u64,
     alignment: u64,
 }
 
-impl Upload {
-    fn append<T: Pod>(&mut self, items: &[T]) -> Section {
-        let start = self.bytes.len().next_multiple_of(self.alignment as usize);
-        self.bytes.resize(start, 0);
-        if items.is_empty() {
-            // A binding may not be empty.
-            self.bytes.extend_from_slice(bytes_of(&0u32));
-        } else {
-            self.bytes.extend_from_slice(cast_slice(items));
+/// Bytes of the upload buffer.
+struct Part<'t> {
+    /// Zeros before it, to align it.
+    gap: usize,
+    contents: Contents<'t>,
+}
+
+enum Contents<'t> {
+    Bytes(Vec<u8>),
+    Symbols(&'t [u32]),
+    /// Block headers, with the first symbol's place added to each.
+    Headers(&'t [u32], u32),
+}
+
+impl Contents<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Contents::Bytes(bytes) => bytes.len(),
+            Contents::Symbols(words) | Contents::Headers(words, _) => words.len() * 4,
         }
-        Section { offset: start as u64, size: (self.bytes.len() - start) as u64 }
     }
+
+    fn write_to(&self, mut memory: wgpu::WriteOnly<[u8]>) {
+        match self {
+            Contents::Bytes(bytes) => memory.copy_from_slice(bytes),
+            Contents::Symbols(symbols) => memory.copy_from_slice(cast_slice(symbols)),
+            Contents::Headers(headers, first_symbol) => {
+                let shifted: Vec<u32> = headers.iter().map(|header| header + first_symbol).collect();
+                memory.copy_from_slice(cast_slice(&shifted));
+            }
+        }
+    }
+}
+
+impl<'t> Upload<'t> {
+    fn append<T: Pod>(&mut self, items: &[T]) -> Section {
+        self.append_all(vec![Contents::Bytes(cast_slice(items).to_vec())])
+    }
+
+    /// Appends parts that follow each other without gaps, as one section.
+    fn append_all(&mut self, parts: Vec<Contents<'t>>) -> Section {
+        let offset = self.len.next_multiple_of(self.alignment);
+        let mut gap = (offset - self.len) as usize;
+        self.len = offset;
+        for contents in parts {
+            self.len += contents.len() as u64;
+            self.parts.push(Part { gap: std::mem::take(&mut gap), contents });
+        }
+        if self.len == offset {
+            // A binding may not be empty.
+            self.parts.push(Part { gap, contents: Contents::Bytes(vec![0; 4]) });
+            self.len += 4;
+        }
+        Section { offset, size: self.len - offset }
+    }
+}
+
+/// An output and where it goes.
+struct PlacedOutput {
+    target: wgpu::Buffer,
+    /// Bytes of the target that it touches.
+    bytes: std::ops::Range<u64>,
+    output: Output,
+    base: i64,
+    first_component: u32,
 }
 
 struct PendingWrite {
     target: wgpu::Buffer,
     bytes: std::ops::Range<u64>,
-    /// Each with its slot's base and its tile's first component.
-    outputs: Vec<(Output, i64, u32)>,
+    outputs: Vec<PlacedOutput>,
 }
 
 impl PendingWrite {
@@ -285,11 +365,11 @@ impl PendingWrite {
         fits
     }
 
-    fn close(self, upload: &mut Upload, limits: BindingLimits) -> Write {
+    fn close(self, upload: &mut Upload<'_>, limits: BindingLimits) -> Write {
         let window_start = self.bytes.start / limits.offset_alignment * limits.offset_alignment;
         let mut groups = vec![0u32];
         let mut outputs = Vec::with_capacity(self.outputs.len());
-        for (output, base, first_component) in self.outputs {
+        for PlacedOutput { output, base, first_component, .. } in self.outputs {
             let shift = base - window_start as i64;
             let index = outputs.len() as u32;
             outputs.push(Output {

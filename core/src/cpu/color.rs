@@ -2,6 +2,8 @@
 //!
 //! The conversions and their rounding are libjpeg-turbo's.
 
+use std::ops::Range;
+
 use crate::codestream::ColorModel;
 use crate::pixels::PixelFormat;
 
@@ -15,27 +17,27 @@ type Channel = [u8; CHUNK];
 pub(crate) fn convert_row(color: ColorModel, format: PixelFormat, components: &[&[u8]], out: &mut [&mut [u8]]) {
     match (format, color) {
         (PixelFormat::Gray8, ColorModel::Gray | ColorModel::YCbCr) => out[0].copy_from_slice(components[0]),
-        (PixelFormat::Gray8, _) => convert_chunks(color, components, out, 1, |out, [red, green, blue]| {
-            for (index, out) in out[0].iter_mut().enumerate() {
+        (PixelFormat::Gray8, _) => in_chunks(color, components, |pixels, [red, green, blue]| {
+            for (index, out) in out[0][pixels].iter_mut().enumerate() {
                 *out = luma(red[index], green[index], blue[index]);
             }
         }),
         (PixelFormat::Rgb8, ColorModel::Gray) => interleave(out[0], [components[0]; 3]),
-        (PixelFormat::Rgb8, _) => convert_chunks(color, components, out, 3, |out, [red, green, blue]| {
-            pack3(out[0], red, green, blue);
+        (PixelFormat::Rgb8, _) => in_chunks(color, components, |pixels, [red, green, blue]| {
+            pack3(&mut out[0][3 * pixels.start..3 * pixels.end], red, green, blue);
         }),
-        (PixelFormat::Bgr8, _) => convert_chunks(color, components, out, 3, |out, [red, green, blue]| {
-            pack3(out[0], blue, green, red);
+        (PixelFormat::Bgr8, _) => in_chunks(color, components, |pixels, [red, green, blue]| {
+            pack3(&mut out[0][3 * pixels.start..3 * pixels.end], blue, green, red);
         }),
-        (PixelFormat::Rgba8, _) => convert_chunks(color, components, out, 4, |out, [red, green, blue]| {
-            let (pixels, _) = out[0].as_chunks_mut::<4>();
+        (PixelFormat::Rgba8, _) => in_chunks(color, components, |pixels, [red, green, blue]| {
+            let (pixels, _) = out[0][4 * pixels.start..4 * pixels.end].as_chunks_mut::<4>();
             for (index, pixel) in pixels.iter_mut().enumerate() {
                 *pixel = [red[index], green[index], blue[index], 255];
             }
         }),
-        (PixelFormat::Rgb8Planar, _) => convert_chunks(color, components, out, 1, |out, channels| {
+        (PixelFormat::Rgb8Planar, _) => in_chunks(color, components, |pixels, channels| {
             for (out, channel) in out.iter_mut().zip(channels) {
-                out.copy_from_slice(&channel[..out.len()]);
+                out[pixels.clone()].copy_from_slice(&channel[..pixels.len()]);
             }
         }),
         (PixelFormat::Cmyk8, _) => cmyk_row(color, components, out[0]),
@@ -47,39 +49,19 @@ pub(crate) fn convert_row(color: ColorModel, format: PixelFormat, components: &[
     }
 }
 
-/// Converts a row to red, green and blue in chunks and hands each to `write` with its part of the outputs.
-fn convert_chunks(
-    color: ColorModel,
-    components: &[&[u8]],
-    out: &mut [&mut [u8]],
-    bytes_per_pixel: usize,
-    write: impl Fn(&mut [&mut [u8]], [&Channel; 3]),
-) {
+/// Converts a row to red, green and blue in chunks and hands each to `write` with the pixels that it is.
+fn in_chunks(color: ColorModel, components: &[&[u8]], mut write: impl FnMut(Range<usize>, [&Channel; 3])) {
     let width = components[0].len();
     let (mut red, mut green, mut blue) = ([0; CHUNK], [0; CHUNK], [0; CHUNK]);
-    let mut start = 0;
-    while start < width {
-        let len = CHUNK.min(width - start);
+    for start in (0..width).step_by(CHUNK) {
+        let pixels = start..(start + CHUNK).min(width);
         let mut samples = [[0; CHUNK]; 4];
         for (samples, component) in samples.iter_mut().zip(components) {
-            samples[..len].copy_from_slice(&component[start..start + len]);
+            samples[..pixels.len()].copy_from_slice(&component[pixels.clone()]);
         }
         to_rgb(color, &samples, &mut red, &mut green, &mut blue);
-        let bytes = start * bytes_per_pixel..(start + len) * bytes_per_pixel;
-        let mut parts = out.iter_mut().map(|plane| &mut plane[bytes.clone()]);
-        match out_len(&parts) {
-            1 => write(&mut [parts.next().expect("one plane")], [&red, &green, &blue]),
-            _ => {
-                let mut parts: [&mut [u8]; 3] = std::array::from_fn(|_| parts.next().expect("three planes"));
-                write(&mut parts, [&red, &green, &blue]);
-            }
-        }
-        start += len;
+        write(pixels, [&red, &green, &blue]);
     }
-}
-
-fn out_len(parts: &impl ExactSizeIterator) -> usize {
-    parts.len()
 }
 
 #[inline(always)]

@@ -1,0 +1,187 @@
+//! The wgpu backend: speed with pixels staying on the device, and equality with the CPU.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
+use isopel_core::{
+    Backend, Codestream, DecodeOptions, DecodePlan, Error, Image, Job, Orientation, OrientationPolicy, PixelFormat, cpu,
+};
+use isopel_wgpu::{BufferTarget, WgpuAfter, WgpuBackend, WgpuOptions, WgpuTarget, wgpu};
+
+/// Submissions in flight: one on the GPU while the CPU prepares the next.
+const IN_FLIGHT: usize = 2;
+
+pub fn speed(files: &[PathBuf], batches: &[usize], seconds: f64, threads: usize) -> Result<(), String> {
+    let backend = open(threads)?;
+    let jpegs = files.iter().map(|file| crate::read(file).map(Arc::from)).collect::<Result<Vec<Arc<[u8]>>, _>>()?;
+    let options = DecodeOptions::default();
+    println!("{}, RGB8 to buffers on the device, CPU entropy decoding included", backend.adapter_name());
+    for &batch in batches {
+        let targets = targets(&backend, &jpegs, batch, &options)?;
+        let submit = |slot: usize| backend.submit(jobs(&jpegs, &targets[slot], batch, &options), WgpuAfter::Queue);
+        let mut in_flight = VecDeque::new();
+        let (mut images, mut submissions) = (0, 0);
+        // The first submissions fill pools and caches.
+        for slot in 0..IN_FLIGHT {
+            submit(slot).wait();
+        }
+        let start = Instant::now();
+        while start.elapsed().as_secs_f64() < seconds || submissions < 3 {
+            in_flight.push_back(submit(submissions % IN_FLIGHT));
+            submissions += 1;
+            if in_flight.len() == IN_FLIGHT {
+                images += finish(in_flight.pop_front())?;
+            }
+        }
+        while !in_flight.is_empty() {
+            images += finish(in_flight.pop_front())?;
+        }
+        let rate = images as f64 / start.elapsed().as_secs_f64();
+        // More pictures than fit one wave would not all be measured.
+        let stages = stages(&backend, &jpegs, &targets[0], batch.min(64), &options)?;
+        println!("  batch {batch:4}: {rate:9.0} images/s   {stages}");
+    }
+    Ok(())
+}
+
+fn open(threads: usize) -> Result<WgpuBackend, String> {
+    WgpuBackend::with_options(&WgpuOptions::default().threads(threads)).map_err(|error| error.to_string())
+}
+
+/// One buffer for the pixels of each batch in flight, with each image's place in it.
+fn targets(
+    backend: &WgpuBackend,
+    jpegs: &[Arc<[u8]>],
+    batch: usize,
+    options: &DecodeOptions,
+) -> Result<Vec<Vec<BufferTarget>>, String> {
+    let lengths = jpegs
+        .iter()
+        .map(|jpeg| {
+            let codestream = Codestream::parse(jpeg, &options.limits)?;
+            Ok(DecodePlan::new(&codestream, options)?.layout().required_len() as u64)
+        })
+        .collect::<Result<Vec<_>, Error>>()
+        .map_err(|error| error.to_string())?;
+    let mut offsets = vec![0u64];
+    for index in 0..batch {
+        offsets.push((offsets[index] + lengths[index % lengths.len()]).next_multiple_of(256));
+    }
+    Ok((0..IN_FLIGHT)
+        .map(|_| {
+            let buffer = backend.device().create_buffer(&wgpu::BufferDescriptor {
+                label: Some("pixels"),
+                size: offsets[batch],
+                usage: wgpu::BufferUsages::STORAGE,
+                mapped_at_creation: false,
+            });
+            let target = |&offset: &u64| BufferTarget { buffer: buffer.clone(), offset, stride: None };
+            offsets[..batch].iter().map(target).collect()
+        })
+        .collect())
+}
+
+fn jobs(jpegs: &[Arc<[u8]>], targets: &[BufferTarget], batch: usize, options: &DecodeOptions) -> Vec<Job<WgpuTarget>> {
+    (0..batch)
+        .map(|index| Job {
+            jpeg: jpegs[index % jpegs.len()].clone(),
+            options: *options,
+            target: WgpuTarget::Buffer(targets[index].clone()),
+        })
+        .collect()
+}
+
+fn finish(submission: Option<isopel_core::Submission<isopel_wgpu::WgpuFence>>) -> Result<usize, String> {
+    let outcomes = submission.map(|submission| submission.wait()).unwrap_or_default();
+    for outcome in &outcomes {
+        outcome.result.as_ref().map_err(|error| error.to_string())?;
+    }
+    Ok(outcomes.len())
+}
+
+/// Medians of the stages' GPU time, per image.
+fn stages(
+    backend: &WgpuBackend,
+    jpegs: &[Arc<[u8]>],
+    targets: &[BufferTarget],
+    batch: usize,
+    options: &DecodeOptions,
+) -> Result<String, String> {
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let jobs = jobs(jpegs, targets, batch, options);
+        match backend.profile(jobs).map_err(|error| error.to_string())? {
+            Some(stages) => times.push((stages.dequant_idct + stages.orient, stages)),
+            None => return Ok("no timestamp queries on this device".to_string()),
+        }
+    }
+    times.sort_by_key(|&(total, _)| total);
+    let (total, stages) = times[times.len() / 2];
+    let per_image = |time: Duration| time.as_secs_f64() * 1e6 / batch as f64;
+    Ok(format!(
+        "GPU us per image: dequant_idct {:.1}, orient {:.1}, both {:.1}",
+        per_image(stages.dequant_idct),
+        per_image(stages.orient),
+        per_image(total)
+    ))
+}
+
+pub fn equals_cpu(folders: &[PathBuf]) -> Result<(), String> {
+    let backend = open(0)?;
+    let mut files = Vec::new();
+    folders.iter().for_each(|folder| find_jpegs(folder, &mut files));
+    files.sort();
+    println!("{}, {} files", backend.adapter_name(), files.len());
+    let progress = ProgressBar::new(files.len() as u64);
+    let (mut decodes, mut bytes, mut differing, mut same_errors) = (0u64, 0u64, 0u64, 0u64);
+    for file in &files {
+        let jpeg = crate::read(file)?;
+        for format in PixelFormat::ALL {
+            for orientation in Orientation::ALL {
+                let policy = OrientationPolicy::Set(orientation);
+                let options = DecodeOptions::default().format(format).orientation(policy);
+                match (on_cpu(&jpeg, &options), backend.decode(&jpeg, &options)) {
+                    (Ok(cpu), Ok(gpu)) => {
+                        decodes += 1;
+                        bytes += cpu.pixels.len() as u64;
+                        let wrong = cpu.pixels.iter().zip(&gpu.pixels).filter(|(cpu, gpu)| cpu != gpu).count();
+                        if wrong > 0 {
+                            progress.suspend(|| {
+                                println!("  {}: {wrong} bytes differ as {format}, {orientation:?}", file.display());
+                            });
+                        }
+                        differing += wrong as u64;
+                    }
+                    (Err(cpu), Err(gpu)) if cpu == gpu => same_errors += 1,
+                    (cpu, gpu) => {
+                        return Err(format!("{}: cpu {:?}, gpu {:?}", file.display(), cpu.err(), gpu.err()));
+                    }
+                }
+            }
+        }
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    println!("  {decodes} decodes, {bytes} bytes: {differing} differ; {same_errors} requests refused by both alike");
+    if differing == 0 { Ok(()) } else { Err("pixels differ".to_string()) }
+}
+
+fn on_cpu(jpeg: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
+    let codestream = Codestream::parse(jpeg, &options.limits)?;
+    let plan = DecodePlan::new(&codestream, options)?;
+    cpu::decode(&plan)
+}
+
+fn find_jpegs(folder: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = folder.read_dir() else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            find_jpegs(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "jpg") {
+            files.push(path);
+        }
+    }
+}
