@@ -2,36 +2,7 @@
 
 use std::sync::Mutex;
 
-use isopel_core::{CoefficientReport, DecodePlan, Error, decode_coefficients};
-
-/// Zigzag index to natural index.
-const ZIGZAG: [u8; 64] = {
-    // Walks the diagonals of the block, alternately up and down.
-    let mut order = [0; 64];
-    let (mut row, mut column, mut index) = (0usize, 0usize, 0);
-    while index < 64 {
-        order[index] = (row * 8 + column) as u8;
-        index += 1;
-        if (row + column) % 2 == 0 {
-            if column == 7 {
-                row += 1;
-            } else if row == 0 {
-                column += 1;
-            } else {
-                row -= 1;
-                column += 1;
-            }
-        } else if row == 7 {
-            column += 1;
-        } else if column == 0 {
-            row += 1;
-        } else {
-            row += 1;
-            column -= 1;
-        }
-    }
-    order
-};
+use isopel_core::{Block, CoefficientReport, DecodePlan, Error, decode_coefficients};
 
 /// The coefficients of a plan's window.
 pub(crate) struct PackedCoefficients {
@@ -126,14 +97,9 @@ pub(crate) fn pack(plan: &DecodePlan, memory: &PackMemory) -> Result<(PackedCoef
             for block_row in block_rows.start..block_rows.end.min(window.first_row + window.rows) {
                 let header = window.first_header + (block_row - window.first_row) as usize * window.columns as usize;
                 for column in 0..window.columns {
-                    let (block, last) = row.block(index, block_row, window.first_column + column);
+                    let (block, last_nonzero) = row.block(index, block_row, window.first_column + column);
                     let first = symbols.len() as u32;
-                    for &natural in &ZIGZAG[..=usize::from(last)] {
-                        let value = block[usize::from(natural)];
-                        if value != 0 {
-                            symbols.push((value as u32) << 16 | u32::from(natural));
-                        }
-                    }
+                    push_symbols(&block, last_nonzero, &mut symbols);
                     headers[header + column as usize] = first << 7 | (symbols.len() as u32 - first);
                 }
             }
@@ -142,13 +108,52 @@ pub(crate) fn pack(plan: &DecodePlan, memory: &PackMemory) -> Result<(PackedCoef
     Ok((PackedCoefficients { headers, symbols, components }, report))
 }
 
+/// Appends the coefficients of a block that are not 0, in natural order.
+#[inline]
+fn push_symbols(block: &Block, last_nonzero: u8, symbols: &mut Vec<u32>) {
+    if last_nonzero == 0 {
+        if block[0] != 0 {
+            symbols.push((block[0] as u32) << 16);
+        }
+        return;
+    }
+    let mut found = [0u32; 64];
+    let mut count = 0;
+    // Four coefficients at a time: most are 0.
+    let quads: [u64; 16] = bytemuck::cast(block.map(i16::to_le));
+    for (quad, mut rest) in (0..).zip(quads.map(u64::from_le)) {
+        while rest != 0 {
+            let lane = rest.trailing_zeros() / 16;
+            let value = (rest >> (16 * lane)) as u16;
+            found[count & 63] = u32::from(value) << 16 | (4 * quad + lane);
+            count += 1;
+            rest &= !(0xFFFF << (16 * lane));
+        }
+    }
+    symbols.extend_from_slice(&found[..count]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn zigzag_begins_and_ends_as_in_the_standard() {
-        assert_eq!(ZIGZAG[..10], [0, 1, 8, 16, 9, 2, 3, 10, 17, 24]);
-        assert_eq!(ZIGZAG[54..], [39, 46, 53, 60, 61, 54, 47, 55, 62, 63]);
+    fn symbols_are_the_coefficients_that_are_not_0() {
+        let mut block = [0i16; 64];
+        let mut symbols = Vec::new();
+        push_symbols(&block, 0, &mut symbols);
+        push_symbols(&block, 63, &mut symbols);
+        assert!(symbols.is_empty());
+        let coefficients = [(0, -1i16), (1, i16::MIN), (7, i16::MAX), (8, 3), (62, -300), (63, 1)];
+        coefficients.iter().for_each(|&(natural, value)| block[natural] = value);
+        push_symbols(&block, 63, &mut symbols);
+        let read: Vec<(usize, i16)> =
+            symbols.iter().map(|symbol| ((symbol & 63) as usize, (symbol >> 16) as u16 as i16)).collect();
+        assert_eq!(read, coefficients);
+
+        let full = std::array::from_fn(|natural| natural as i16 - 70);
+        symbols.clear();
+        push_symbols(&full, 63, &mut symbols);
+        assert_eq!(symbols.len(), 64);
     }
 }

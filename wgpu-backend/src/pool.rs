@@ -51,8 +51,8 @@ pub(crate) struct StagingPool {
 }
 
 impl StagingPool {
-    /// Buffers kept: for one submission being prepared, and those in flight.
-    const KEPT: usize = 4;
+    /// Buffers kept: for a submission being prepared, and those in flight.
+    const KEPT: usize = 96;
 
     pub(crate) fn new() -> Self {
         StagingPool { free: Arc::default() }

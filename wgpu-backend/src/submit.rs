@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+#[cfg(not(target_arch = "wasm32"))]
+use rayon::prelude::*;
+
 use isopel_core::cpu::{CpuFence, CpuSignal, HostBuffer, HostTarget};
 use isopel_core::{
     Backend, BackendError, Capabilities, DecodeOptions, Error, Fence, Image, Job, MisuseError, Outcome, OutcomeSlots,
@@ -14,7 +17,7 @@ use crate::error::lost;
 use crate::fence::WgpuFence;
 use crate::target::WgpuTarget;
 use crate::tile::{PreparedJob, Tile, prepare};
-use crate::wave::{PassTimestamps, Slot, TileSize, Wave};
+use crate::wave::{PassTimestamps, Slot, TileSize, UploadChunk, Wave};
 
 /// What a submission comes after.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +29,9 @@ pub enum WgpuAfter {
     /// Work of other devices, queues or threads: the host waits for these fences before it submits.
     Host(Vec<CpuFence>),
 }
+
+/// Bytes of upload that one thread writes: a few pictures.
+const STAGING_CHUNK: u64 = 4 << 20;
 
 /// Jobs whose entropy decoding is done before the GPU gets the first of them: enough for few dispatches, few
 /// enough for the GPU not to idle long.
@@ -201,10 +207,7 @@ impl WgpuBackend {
             }
         };
         #[cfg(not(target_arch = "wasm32"))]
-        let results: Vec<_> = self.threads.install(|| {
-            use rayon::prelude::*;
-            jobs.into_par_iter().map(prepare_one).collect()
-        });
+        let results: Vec<_> = self.threads.install(|| jobs.into_par_iter().map(prepare_one).collect());
         #[cfg(target_arch = "wasm32")]
         let results: Vec<_> = jobs.into_iter().map(prepare_one).collect();
         let (mut ready, mut failed) = (Vec::new(), Vec::new());
@@ -279,40 +282,45 @@ impl WgpuBackend {
         timestamps: Option<&PassTimestamps>,
     ) {
         let wave = Wave::new(&tiles, self.limits);
-        let len = wave.upload_len().next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT);
         let upload = match memory {
             Memory::Pooled => {
-                let staging = self.staging.take(&self.device, len);
-                self.fill(&wave, &staging);
-                let upload = self.uploads.take(&self.device, len);
-                encoder.copy_buffer_to_buffer(&staging, 0, &upload, 0, len);
-                used.staging.push(staging);
+                let upload = self.uploads.take(&self.device, wave.upload_len());
+                let chunks: Vec<(UploadChunk, wgpu::Buffer)> = wave
+                    .upload_chunks(STAGING_CHUNK)
+                    .into_iter()
+                    .map(|chunk| {
+                        let staging = self.staging.take(&self.device, chunk.len);
+                        (chunk, staging)
+                    })
+                    .collect();
+                let fill_chunk = |(chunk, staging): &(UploadChunk, wgpu::Buffer)| fill(&wave, chunk, staging);
+                #[cfg(not(target_arch = "wasm32"))]
+                self.threads.install(|| chunks.par_iter().for_each(fill_chunk));
+                #[cfg(target_arch = "wasm32")]
+                chunks.iter().for_each(fill_chunk);
+                for (chunk, staging) in chunks {
+                    encoder.copy_buffer_to_buffer(&staging, 0, &upload, chunk.offset, chunk.len);
+                    used.staging.push(staging);
+                }
                 used.uploads.push(upload.clone());
                 upload
             }
             Memory::Own => {
                 let upload = self.device.create_buffer(&wgpu::BufferDescriptor {
                     label: Some("jpeg.upload"),
-                    size: len,
+                    size: wave.upload_len(),
                     usage: wgpu::BufferUsages::STORAGE,
                     mapped_at_creation: true,
                 });
-                self.fill(&wave, &upload);
+                for chunk in wave.upload_chunks(u64::MAX) {
+                    fill(&wave, &chunk, &upload);
+                }
                 upload
             }
         };
         let planes = self.planes.take(&self.device, wave.plane_bytes());
         used.planes.push(planes.clone());
         wave.record(&self.device, encoder, &self.pipelines, &upload, &planes, timestamps);
-    }
-
-    /// Writes a wave's upload into a mapped buffer and unmaps it.
-    fn fill(&self, wave: &Wave, buffer: &wgpu::Buffer) {
-        // Only a lost device can't give the range, and then nothing will be read.
-        if let Ok(mut view) = buffer.get_mapped_range_mut(..wave.upload_len()) {
-            wave.write_upload(view.slice(..));
-        }
-        buffer.unmap();
     }
 
     /// Host memory for the pixels of a request.
@@ -347,6 +355,15 @@ impl UsedBuffers {
         self.planes.into_iter().for_each(|buffer| backend.planes.put(buffer));
         self.outputs.into_iter().for_each(|buffer| backend.outputs.put(buffer));
     }
+}
+
+/// Writes a chunk of a wave's upload into a mapped buffer and unmaps it.
+fn fill(wave: &Wave, chunk: &UploadChunk, buffer: &wgpu::Buffer) {
+    // Only a lost device can't give the range, and then nothing will be read.
+    if let Ok(mut view) = buffer.get_mapped_range_mut(..chunk.len) {
+        wave.write_chunk(chunk, view.slice(..));
+    }
+    buffer.unmap();
 }
 
 fn host_job(jpeg: &[u8], options: &DecodeOptions, buffer: &HostBuffer) -> Job<WgpuTarget> {

@@ -58,7 +58,8 @@ impl WgpuTarget {
                     return unsuitable("the offset is not a multiple of 4");
                 }
                 // The last word is written whole.
-                let needed = (target.offset as usize).saturating_add(layout.required_len()).next_multiple_of(4);
+                let needed = (target.offset as usize).saturating_add(layout.required_len());
+                let needed = needed.checked_next_multiple_of(4).unwrap_or(usize::MAX);
                 let len = target.buffer.size() as usize;
                 if len < needed { Err(MisuseError::BufferTooShort { len, needed }) } else { Ok(()) }
             }

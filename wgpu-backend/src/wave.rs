@@ -46,6 +46,13 @@ pub(crate) struct Wave<'t> {
     writes: Vec<Write>,
 }
 
+/// A range of the upload buffer that is written at once.
+pub(crate) struct UploadChunk {
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    parts: std::ops::Range<usize>,
+}
+
 /// One dispatch of the last stage.
 struct Write {
     outputs: Section,
@@ -179,10 +186,29 @@ impl<'t> Wave<'t> {
         self.upload_len
     }
 
-    /// Writes what has to be in the upload buffer.
-    pub(crate) fn write_upload(&self, memory: wgpu::WriteOnly<[u8]>) {
+    /// Cuts the upload into chunks of about `len` bytes, so that several threads can write it: memory that the
+    /// GPU reads is slow to write to for one.
+    pub(crate) fn upload_chunks(&self, len: u64) -> Vec<UploadChunk> {
+        let mut chunks = Vec::new();
+        let mut chunk = UploadChunk { offset: 0, len: 0, parts: 0..0 };
+        for (index, part) in self.upload.iter().enumerate() {
+            chunk.len += (part.gap + part.contents.len()) as u64;
+            chunk.parts.end = index + 1;
+            if chunk.len >= len {
+                let next = UploadChunk { offset: chunk.offset + chunk.len, len: 0, parts: index + 1..index + 1 };
+                chunks.push(std::mem::replace(&mut chunk, next));
+            }
+        }
+        if chunk.len > 0 {
+            chunks.push(chunk);
+        }
+        chunks
+    }
+
+    /// Writes a chunk of what has to be in the upload buffer.
+    pub(crate) fn write_chunk(&self, chunk: &UploadChunk, memory: wgpu::WriteOnly<[u8]>) {
         let mut rest = memory;
-        for part in &self.upload {
+        for part in &self.upload[chunk.parts.clone()] {
             let (_, after) = rest.split_at(part.gap);
             let (place, after) = after.split_at(part.contents.len());
             part.contents.write_to(place);

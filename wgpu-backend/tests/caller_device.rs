@@ -1,6 +1,8 @@
 //! A device of the caller's own, with no more than the default limits and no features.
 
-use isopel_conformance::backends::on_cpu;
+use std::sync::Arc;
+
+use isopel_conformance::backends::{decode_on_gpu, on_cpu};
 use isopel_conformance::compare::compare_outcomes;
 use isopel_conformance::{corpus, gpu};
 use isopel_core::{Backend, DecodeOptions, FormatRequest, Job, Orientation, OrientationPolicy};
@@ -40,14 +42,20 @@ fn downlevel_limits_decode_the_corpus() {
 
 fn check_corpus(device: &wgpu::Device, queue: &wgpu::Queue) {
     let backend = gpu::on_callers_device(device, queue);
-    for (row, jpeg) in corpus::decodable(700 * 700).unwrap() {
-        for options in [
-            DecodeOptions::default().format(FormatRequest::Source),
-            DecodeOptions::default().orientation(OrientationPolicy::Set(Orientation::Transpose)),
-        ] {
-            compare_outcomes(&on_cpu(&jpeg, &options), &backend.decode(&jpeg, &options))
-                .unwrap_or_else(|error| panic!("{}: {error}", row.path));
-        }
+    let files: Vec<_> = corpus::decodable(700 * 700)
+        .unwrap()
+        .into_iter()
+        .flat_map(|(_, jpeg)| {
+            let jpeg: Arc<[u8]> = jpeg.into();
+            [
+                (jpeg.clone(), DecodeOptions::default().format(FormatRequest::Source)),
+                (jpeg, DecodeOptions::default().orientation(OrientationPolicy::Set(Orientation::Transpose))),
+            ]
+        })
+        .collect();
+    for (index, ((jpeg, options), found)) in files.iter().zip(decode_on_gpu(&backend, &files)).enumerate() {
+        let expected = on_cpu(jpeg, options);
+        compare_outcomes(&expected, &found).unwrap_or_else(|error| panic!("file {index}: {error}"));
     }
 }
 
@@ -61,7 +69,7 @@ fn the_callers_error_scopes_are_left_alone() {
     assert!(backend.decode(&jpeg, &DecodeOptions::default()).is_ok());
     // A mistake of the caller's: a buffer with usages that exclude each other.
     let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::STORAGE;
-    device.create_buffer(&wgpu::BufferDescriptor { label: None, size: 4, usage, mapped_at_creation: false });
+    let _ = device.create_buffer(&wgpu::BufferDescriptor { label: None, size: 4, usage, mapped_at_creation: false });
     assert!(backend.decode(&jpeg, &DecodeOptions::default()).is_ok());
     assert!(gpu::block_on(scope.pop()).is_some());
 }

@@ -16,14 +16,14 @@ fn resident_kilobytes() -> Option<u64> {
 #[test]
 fn two_thousand_submissions_leave_memory_flat() {
     let Some(backend) = gpu::shared_or_explain() else { return };
-    let files: Vec<std::sync::Arc<[u8]>> = ["container-base-420.jpg", "coding-progressive-420.jpg", "roi-422.jpg"]
+    let files: Vec<std::sync::Arc<[u8]>> = ["container-base-420.jpg", "coding-progressive-420.jpg", "dims-16x16-420.jpg"]
         .map(|file| corpus::hazard(file).unwrap().into())
         .into();
     let options = DecodeOptions::default().format(PixelFormat::Rgba8);
-    let buffer = gpu::buffer(backend.device(), &vec![0; 150 * 110 * 4]);
+    let buffer = gpu::buffer(backend.device(), &vec![0; 45 * 37 * 4]);
     let texture = backend.device().create_texture(&wgpu::TextureDescriptor {
         label: None,
-        size: wgpu::Extent3d { width: 150, height: 110, depth_or_array_layers: 1 },
+        size: wgpu::Extent3d { width: 45, height: 37, depth_or_array_layers: 1 },
         mip_level_count: 1,
         sample_count: 1,
         dimension: wgpu::TextureDimension::D2,
@@ -31,7 +31,7 @@ fn two_thousand_submissions_leave_memory_flat() {
         usage: TextureUsages::COPY_DST,
         view_formats: &[],
     });
-    let host = HostBuffer::new(vec![0; 150 * 110 * 4]);
+    let host = HostBuffer::new(vec![0; 45 * 37 * 4]);
     let target = |index: usize| match index % 3 {
         0 => WgpuTarget::Host(HostTarget::packed(host.clone())),
         1 => WgpuTarget::Buffer(BufferTarget::packed(buffer.clone())),
