@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use isopel_core::{BackendError, Capabilities, Codestream, DecodeOptions, DecodePlan, Error, PixelFormat, cpu};
 
-use crate::error::{NAME, WgpuUnavailable, from_wgpu, lost};
+use crate::error::{NAME, WgpuUnavailable, lost};
 use crate::pack::PackMemory;
 use crate::pipelines::Pipelines;
 use crate::pool::{BufferPool, StagingPool};
@@ -227,7 +227,7 @@ impl WgpuBackend {
             let error = scope.pop();
             #[cfg(not(target_arch = "wasm32"))]
             if let Some(error) = pollster::block_on(error) {
-                return Err(from_wgpu(error));
+                return Err(crate::error::from_wgpu(error));
             }
             #[cfg(target_arch = "wasm32")]
             drop(error);

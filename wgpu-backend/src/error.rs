@@ -38,6 +38,7 @@ pub(crate) fn lost(message: impl ToString) -> BackendError {
     BackendError { backend: NAME, kind: BackendErrorKind::DeviceLost, message: message.to_string() }
 }
 
+#[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn from_wgpu(error: wgpu::Error) -> BackendError {
     let kind = match error {
         wgpu::Error::OutOfMemory { .. } => BackendErrorKind::OutOfMemory,

@@ -17,6 +17,7 @@ mod layout;
 mod pack;
 mod pipelines;
 mod pool;
+#[cfg(not(target_arch = "wasm32"))]
 mod profile;
 mod stages;
 mod submit;
@@ -29,6 +30,7 @@ pub use context::adapter_names;
 pub use context::{WgpuBackend, WgpuOptions};
 pub use error::WgpuUnavailable;
 pub use fence::WgpuFence;
+#[cfg(not(target_arch = "wasm32"))]
 pub use profile::GpuStageTimes;
 pub use submit::WgpuAfter;
 pub use target::{BufferTarget, WgpuTarget};

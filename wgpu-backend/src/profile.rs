@@ -28,7 +28,6 @@ impl WgpuBackend {
     ///
     /// # Errors
     /// That of the first job that fails, or [`Error::Backend`].
-    #[cfg(not(target_arch = "wasm32"))]
     pub fn profile(&self, jobs: Vec<Job<WgpuTarget>>) -> Result<Option<GpuStageTimes>, Error> {
         if !self.device.features().contains(wgpu::Features::TIMESTAMP_QUERY) {
             return Ok(None);
@@ -62,7 +61,6 @@ impl WgpuBackend {
         Ok(Some(times))
     }
 
-    #[cfg(not(target_arch = "wasm32"))]
     fn resolve(
         &self,
         mut encoder: wgpu::CommandEncoder,

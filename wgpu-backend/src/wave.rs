@@ -288,6 +288,7 @@ pub(crate) struct PassTimestamps {
 }
 
 impl PassTimestamps {
+    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) const COUNT: u32 = 2 * STAGES.len() as u32;
 
     fn pass(&self, stage: u32) -> wgpu::ComputePassTimestampWrites<'_> {
