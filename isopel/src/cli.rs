@@ -5,6 +5,7 @@ mod bench;
 mod compare;
 mod decode;
 mod destination;
+mod device;
 mod difference;
 mod info;
 mod picture_file;

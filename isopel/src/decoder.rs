@@ -1,7 +1,5 @@
 //! The decoder that programs keep: a backend, chosen once, and its threads.
 
-use std::fmt;
-use std::str::FromStr;
 #[cfg(not(target_arch = "wasm32"))]
 use std::sync::OnceLock;
 
@@ -12,9 +10,14 @@ use rayon::prelude::*;
 use isopel_core::cpu::CpuBackend;
 use isopel_core::{Codestream, DecodeOptions, DecodePlan, Error, Image, Report, cpu};
 
+use crate::auto::GpuUse;
+use crate::backend_choice::{BackendChoice, BackendUnavailable};
+use crate::gpu::Gpu;
+
 /// Decodes images, one at a time or in batches.
 ///
-/// A decoder can be shared between threads. Its own threads start with the first batch; until then it costs nothing.
+/// A decoder can be shared between threads. Its own threads start with the first batch, and
+/// [`BackendChoice::Auto`] opens a GPU with the first work that is worth it; until then it costs nothing.
 ///
 /// ```
 /// use isopel::{DecodeOptions, Decoder};
@@ -32,8 +35,9 @@ use isopel_core::{Codestream, DecodeOptions, DecodePlan, Error, Image, Report, c
 /// ```
 #[derive(Debug, Default)]
 pub struct Decoder {
-    #[cfg(not(target_arch = "wasm32"))]
+    choice: BackendChoice,
     threads: usize,
+    gpu: GpuUse,
     #[cfg(not(target_arch = "wasm32"))]
     pool: OnceLock<CpuBackend>,
 }
@@ -45,8 +49,8 @@ impl Decoder {
     }
 
     /// A decoder with this backend. `threads` is the number of images of a batch that are decoded at the same time,
-    /// 0 for as many as there are cores; one image is decoded by one thread. On wasm32 everything runs on the calling
-    /// thread.
+    /// 0 for as many as there are cores; one image is decoded by one thread. A GPU's images are entropy-decoded on so
+    /// many threads. On wasm32 everything runs on the calling thread.
     ///
     /// ```
     /// use isopel::{BackendChoice, Decoder};
@@ -56,27 +60,44 @@ impl Decoder {
     /// ```
     ///
     /// # Errors
-    /// [`BackendUnavailable`] if this build or this machine does not have the backend. A named backend never gives
-    /// way to another one.
+    /// [`BackendUnavailable`] if this build or this machine does not have the backend; the source says what is
+    /// missing. A named backend never gives way to another one.
     pub fn with_backend(choice: BackendChoice, threads: usize) -> Result<Self, BackendUnavailable> {
-        match choice {
-            #[cfg(not(target_arch = "wasm32"))]
-            BackendChoice::Auto | BackendChoice::Cpu => Ok(Decoder { threads, pool: OnceLock::new() }),
-            #[cfg(target_arch = "wasm32")]
-            BackendChoice::Auto | BackendChoice::Cpu => {
-                let _ = threads;
-                Ok(Decoder {})
-            }
-            BackendChoice::Wgpu | BackendChoice::Cuda => Err(BackendUnavailable { backend: choice }),
-        }
+        let gpu = match choice {
+            BackendChoice::Auto => GpuUse::default(),
+            BackendChoice::Cpu => GpuUse::Never,
+            BackendChoice::Wgpu => GpuUse::Always(Box::new(Gpu::open(threads)?)),
+            BackendChoice::Cuda => return Err(BackendUnavailable::NotWritten { backend: choice }),
+        };
+        let mut decoder = Decoder::default();
+        (decoder.choice, decoder.threads, decoder.gpu) = (choice, threads, gpu);
+        Ok(decoder)
     }
 
-    /// The name of the backend that decodes, such as `cpu`.
+    /// A decoder with a GPU that is open already: a certain adapter, or a device of the caller's.
+    ///
+    /// ```no_run
+    /// use isopel::Decoder;
+    /// use isopel::wgpu::{WgpuBackend, WgpuOptions};
+    ///
+    /// let backend = WgpuBackend::with_options(&WgpuOptions::default().adapter("radeon"))?;
+    /// println!("on {}", backend.adapter_name());
+    /// let decoder = Decoder::with_wgpu(backend);
+    /// # Ok::<(), isopel::BackendUnavailable>(())
+    /// ```
+    #[cfg(all(feature = "wgpu", not(target_arch = "wasm32")))]
+    pub fn with_wgpu(backend: isopel_wgpu::WgpuBackend) -> Self {
+        let gpu = GpuUse::Always(Box::new(backend.into()));
+        Decoder { choice: BackendChoice::Wgpu, gpu, ..Decoder::default() }
+    }
+
+    /// The name of the backend that was chosen, such as `cpu`. With `auto`, each image's
+    /// [`route`](Report::route) tells which one decoded it.
     pub fn backend(&self) -> &'static str {
-        "cpu"
+        self.choice.name()
     }
 
-    /// Decodes one image on this thread into memory allocated for it.
+    /// Decodes one image into memory allocated for it: on this thread, or on the GPU.
     ///
     /// ```
     /// use isopel::{DecodeOptions, Decoder, Size};
@@ -89,12 +110,18 @@ impl Decoder {
     /// ```
     ///
     /// # Errors
-    /// As [`decode`](crate::decode).
+    /// As [`decode`](crate::decode), and [`Error::Backend`] if a device fails that was asked for by name.
     pub fn decode(&self, bytes: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
+        if let Some(gpu) = self.gpu.for_image(bytes, options, self.threads) {
+            let result = gpu.decode(bytes, options);
+            if !self.gpu.gives_way(&result) {
+                return result;
+            }
+        }
         crate::decode(bytes, options)
     }
 
-    /// Decodes one image on this thread into the caller's memory, with `stride` bytes from one row to the next;
+    /// Decodes one image into the caller's memory, with `stride` bytes from one row to the next;
     /// `None` for packed rows. Bytes between the rows and after the last one are left alone.
     ///
     /// ```
@@ -118,22 +145,29 @@ impl Decoder {
         output: &mut [u8],
         stride: Option<usize>,
     ) -> Result<Report, Error> {
-        decode_into(bytes, options, output, stride)
+        let mut item = BatchItem { jpeg: bytes, options: *options, output, stride };
+        if let Some(gpu) = self.gpu.for_image(bytes, options, self.threads) {
+            let result = gpu.decode_into(&mut item);
+            if !self.gpu.gives_way(&result) {
+                return result;
+            }
+        }
+        item.decode_on_cpu()
     }
 
-    /// Decodes many images, spread over the decoder's threads. There is one result per image, in the same order;
+    /// Decodes many images, spread over the decoder's threads, or together on the GPU. There is one result per image, in the same order;
     /// an image that fails does not affect the others. The limits are those of each image, not of the batch.
     ///
     /// # Errors
     /// Per image, as [`decode`](crate::decode).
     pub fn decode_batch(&self, files: &[&[u8]], options: &DecodeOptions) -> Vec<Result<Image, Error>> {
-        #[cfg(not(target_arch = "wasm32"))]
-        return self.pool().install(|| {
-            // Images differ in cost by orders of magnitude, so each is a piece of work of its own.
-            files.par_iter().with_max_len(1).map(|bytes| crate::decode(bytes, options)).collect()
-        });
-        #[cfg(target_arch = "wasm32")]
-        return files.iter().map(|bytes| crate::decode(bytes, options)).collect();
+        if let Some(gpu) = self.gpu.for_batch(files.len(), self.threads) {
+            let mut results = gpu.decode_batch(files, options);
+            let again = files.iter().zip(&mut results).filter(|(_, result)| self.gpu.gives_way(result)).collect();
+            self.spread(again, |(bytes, result)| *result = crate::decode(bytes, options));
+            return results;
+        }
+        self.spread(files.to_vec(), |bytes| crate::decode(bytes, options))
     }
 
     /// Decodes many images into the caller's memory, each with options of its own, such as the random crops of a
@@ -159,12 +193,29 @@ impl Decoder {
     ///
     /// # Errors
     /// Per image, as [`decode_into`](Decoder::decode_into).
-    pub fn decode_batch_into(&self, items: Vec<BatchItem<'_>>) -> Vec<Result<Report, Error>> {
-        let decode = |item: BatchItem<'_>| decode_into(item.jpeg, &item.options, item.output, item.stride);
-        #[cfg(not(target_arch = "wasm32"))]
-        return self.pool().install(|| items.into_par_iter().with_max_len(1).map(decode).collect());
-        #[cfg(target_arch = "wasm32")]
-        return items.into_iter().map(decode).collect();
+    pub fn decode_batch_into(&self, mut items: Vec<BatchItem<'_>>) -> Vec<Result<Report, Error>> {
+        if let Some(gpu) = self.gpu.for_batch(items.len(), self.threads) {
+            let mut results = gpu.decode_batch_into(&mut items);
+            let again = items.iter_mut().zip(&mut results).filter(|(_, result)| self.gpu.gives_way(result)).collect();
+            self.spread(again, |(item, result)| *result = item.decode_on_cpu());
+            return results;
+        }
+        self.spread(items, |mut item| item.decode_on_cpu())
+    }
+
+    /// Works on images on the decoder's threads.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn spread<T: Send, R: Send>(&self, images: Vec<T>, work: impl Fn(T) -> R + Sync + Send) -> Vec<R> {
+        if images.is_empty() {
+            return Vec::new();
+        }
+        // Images differ in cost by orders of magnitude, so each is a piece of work of its own.
+        self.pool().install(|| images.into_par_iter().with_max_len(1).map(work).collect())
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    fn spread<T, R>(&self, images: Vec<T>, work: impl Fn(T) -> R) -> Vec<R> {
+        images.into_iter().map(work).collect()
     }
 
     #[cfg(not(target_arch = "wasm32"))]
@@ -186,95 +237,14 @@ pub struct BatchItem<'a> {
     pub stride: Option<usize>,
 }
 
-/// Which backend a [`Decoder`] uses. The names are `auto`, `cpu`, `wgpu` and `cuda`.
-///
-/// ```
-/// use isopel::BackendChoice;
-///
-/// assert_eq!("cpu".parse(), Ok(BackendChoice::Cpu));
-/// assert_eq!(BackendChoice::default().to_string(), "auto");
-/// assert!("gpu".parse::<BackendChoice>().is_err());
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum BackendChoice {
-    /// The fastest one that is present; today that is the CPU.
-    #[default]
-    Auto,
-    /// isopel's own decoder on the CPU; exact.
-    Cpu,
-    /// Any GPU, through wgpu. Not built in yet.
-    Wgpu,
-    /// NVIDIA GPUs, through nvJPEG. Not built in yet.
-    Cuda,
-}
-
-impl BackendChoice {
-    /// All choices.
-    pub const ALL: [BackendChoice; 4] =
-        [BackendChoice::Auto, BackendChoice::Cpu, BackendChoice::Wgpu, BackendChoice::Cuda];
-
-    /// The name used on the command line and in messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            BackendChoice::Auto => "auto",
-            BackendChoice::Cpu => "cpu",
-            BackendChoice::Wgpu => "wgpu",
-            BackendChoice::Cuda => "cuda",
+impl BatchItem<'_> {
+    fn decode_on_cpu(&mut self) -> Result<Report, Error> {
+        let codestream = Codestream::parse(self.jpeg, &self.options.limits)?;
+        let plan = DecodePlan::new(&codestream, &self.options)?;
+        match self.stride {
+            None => cpu::decode_into(&plan, plan.layout(), self.output),
+            Some(stride) => cpu::decode_into(&plan, &plan.layout().clone().with_stride(stride)?, self.output),
         }
-    }
-}
-
-impl fmt::Display for BackendChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for BackendChoice {
-    type Err = UnknownBackend;
-
-    fn from_str(name: &str) -> Result<Self, UnknownBackend> {
-        let known = BackendChoice::ALL.into_iter().find(|choice| choice.name() == name);
-        known.ok_or_else(|| UnknownBackend { name: name.to_owned() })
-    }
-}
-
-/// A name that is no [`BackendChoice`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no backend named '{name}'; the names are auto, cpu, wgpu and cuda")]
-pub struct UnknownBackend {
-    /// The name given.
-    pub name: String,
-}
-
-/// A backend that this build does not have.
-///
-/// ```
-/// use isopel::{BackendChoice, Decoder};
-///
-/// let error = Decoder::with_backend(BackendChoice::Cuda, 0).unwrap_err();
-/// assert_eq!(error.to_string(), "the cuda backend is not built in yet; use auto or cpu");
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[error("the {backend} backend is not built in yet; use auto or cpu")]
-pub struct BackendUnavailable {
-    /// The backend asked for.
-    pub backend: BackendChoice,
-}
-
-fn decode_into(
-    bytes: &[u8],
-    options: &DecodeOptions,
-    output: &mut [u8],
-    stride: Option<usize>,
-) -> Result<Report, Error> {
-    let codestream = Codestream::parse(bytes, &options.limits)?;
-    let plan = DecodePlan::new(&codestream, options)?;
-    match stride {
-        None => cpu::decode_into(&plan, plan.layout(), output),
-        Some(stride) => cpu::decode_into(&plan, &plan.layout().clone().with_stride(stride)?, output),
     }
 }
 

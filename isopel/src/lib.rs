@@ -21,15 +21,27 @@
 //! memory and batches on several threads. Everything that [`isopel_core`] exports is here too, for those who want
 //! the steps apart: [`Codestream`] -> [`DecodePlan`] -> pixels.
 //!
+//! With the feature `wgpu`, a [`Decoder`] also decodes on any GPU, to the same bytes, and `isopel::wgpu` has the backend
+//! for pixels that stay there: buffers, textures and command encoders of the caller's.
+//!
 //! The package also holds the `isopel` command, behind the feature `cli`, which is on by default. Libraries depend
 //! on isopel with `default-features = false`.
 
 #![forbid(unsafe_code)]
 
+mod auto;
+mod backend_choice;
 mod decoder;
+#[cfg_attr(not(all(feature = "wgpu", not(target_arch = "wasm32"))), path = "no_gpu.rs")]
+mod gpu;
 
-pub use decoder::{BackendChoice, BackendUnavailable, BatchItem, Decoder, UnknownBackend};
+pub use auto::{AUTO_GPU_IMAGES, AUTO_GPU_PIXELS};
+pub use backend_choice::{BackendChoice, BackendUnavailable, UnknownBackend};
+pub use decoder::{BatchItem, Decoder};
 pub use isopel_core::*;
+/// The wgpu backend, for pixels that stay on the GPU: its own crate under another name.
+#[cfg(feature = "wgpu")]
+pub use isopel_wgpu as wgpu;
 
 /// Decodes one image on this thread into memory allocated for it.
 ///

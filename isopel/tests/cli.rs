@@ -421,5 +421,24 @@ fn backends_are_listed() {
     let table = String::from_utf8(Folder::new().run(&["backends"]).expect(0).stdout).unwrap();
     let lines: Vec<_> = table.lines().collect();
     assert!(lines[1].starts_with("cpu      yes        yes"), "{table}");
-    assert!(lines[2].starts_with("wgpu     no") && lines[3].starts_with("cuda     no"), "{table}");
+    assert!(lines[2].starts_with("wgpu     ") && lines[3].starts_with("cuda     no"), "{table}");
+    #[cfg(not(feature = "wgpu"))]
+    assert!(lines[2].starts_with("wgpu     no") && lines[2].contains("--features wgpu"), "{table}");
+}
+
+#[cfg(not(feature = "wgpu"))]
+#[test]
+fn a_backend_that_is_not_built_in_is_an_error() {
+    let folder = Folder::with(&["gray.jpg"]);
+    let message = "error: this build has no wgpu backend; build with --features wgpu\n";
+    for args in [
+        &["decode", "gray.jpg", "-o", "out.png", "--backend", "wgpu"][..],
+        &["decode", "gray.jpg", "-o", "out.png", "--backend", "wgpu", "--adapter", "any"],
+        &["compare", "gray.jpg", "--backend", "cpu,wgpu"],
+        &["bench", "gray.jpg", "--backend", "wgpu"],
+    ] {
+        let run = folder.run(args).expect(1);
+        assert_eq!((run.stdout.as_slice(), run.stderr.as_str()), (&b""[..], message), "{args:?}");
+    }
+    assert_eq!(folder.files(), ["gray.jpg"]);
 }

@@ -227,6 +227,9 @@ impl WgpuBackend {
             let error = scope.pop();
             #[cfg(not(target_arch = "wasm32"))]
             if let Some(error) = pollster::block_on(error) {
+                // Only a poll tells that the device is gone, which explains any other error.
+                let _ = self.device.poll(wgpu::PollType::Poll);
+                self.check_device()?;
                 return Err(crate::error::from_wgpu(error));
             }
             #[cfg(target_arch = "wasm32")]
@@ -273,10 +276,13 @@ pub fn adapter_names() -> Vec<String> {
 
 async fn request_adapter(instance: &wgpu::Instance, options: &WgpuOptions) -> Result<wgpu::Adapter, WgpuUnavailable> {
     if let Some(wanted) = &options.adapter {
-        let wanted = wanted.to_lowercase();
         let adapters = instance.enumerate_adapters(wgpu::Backends::all()).await;
-        let found = adapters.into_iter().find(|adapter| name_of(&adapter.get_info()).to_lowercase().contains(&wanted));
-        return found.ok_or_else(|| WgpuUnavailable::NoAdapter(format!("none is called {wanted}")));
+        let names: Vec<String> = adapters.iter().map(|adapter| name_of(&adapter.get_info())).collect();
+        let found = names.iter().position(|name| name.to_lowercase().contains(&wanted.to_lowercase()));
+        return found.and_then(|index| adapters.into_iter().nth(index)).ok_or_else(|| {
+            let present = if names.is_empty() { "none".to_string() } else { names.join(", ") };
+            WgpuUnavailable::NoAdapterCalled { wanted: wanted.clone(), present }
+        });
     }
     let request =
         wgpu::RequestAdapterOptions { power_preference: wgpu::PowerPreference::HighPerformance, ..Default::default() };

@@ -12,6 +12,14 @@ pub enum WgpuUnavailable {
     /// No graphics driver offers an adapter.
     #[error("no GPU adapter was found ({0}); install a Vulkan, Metal or Direct3D 12 driver, or decode on the CPU")]
     NoAdapter(String),
+    /// No adapter has the name that was asked for.
+    #[error("no GPU adapter is called {wanted}; there are: {present}")]
+    NoAdapterCalled {
+        /// The name asked for.
+        wanted: String,
+        /// The adapters that there are.
+        present: String,
+    },
     /// The adapter gives no device.
     #[error("the adapter {adapter} gives no device: {message}")]
     NoDevice {

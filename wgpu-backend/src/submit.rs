@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use isopel_core::cpu::{CpuFence, CpuSignal, HostBuffer, HostTarget};
 use isopel_core::{
-    Backend, BackendError, Capabilities, DecodeOptions, Error, Fence, Image, Job, MisuseError, Outcome, OutcomeSlots,
-    Report, Submission,
+    Backend, BackendError, BackendErrorKind, Capabilities, DecodeOptions, Error, Fence, Image, Job, MisuseError,
+    Outcome, OutcomeSlots, Report, Submission,
 };
 
 use crate::context::WgpuBackend;
@@ -134,24 +134,34 @@ impl WgpuBackend {
     ) -> Option<wgpu::SubmissionIndex> {
         let (ready, failed) = self.prepare_all(jobs);
         failed.into_iter().for_each(|outcome| outcomes.put(outcome));
-        if ready.is_empty() {
-            return None;
-        }
+        if ready.is_empty() { None } else { self.queue_jobs(ready, outcomes, signal) }
+    }
+
+    /// Records and queues jobs together; if the device refuses, one by one, so that one costs no other.
+    fn queue_jobs(
+        &self,
+        jobs: Vec<ReadyJob>,
+        outcomes: &OutcomeSlots,
+        signal: &Arc<CpuSignal>,
+    ) -> Option<wgpu::SubmissionIndex> {
         let queued = self.guarded(|| {
             let mut encoder =
                 self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("jpeg") });
-            let (used, downloads) = self.record(&mut encoder, &ready, &Memory::Pooled, None);
+            let (used, downloads) = self.record(&mut encoder, &jobs, &Memory::Pooled, None);
             let index = self.queue.submit([encoder.finish()]);
             used.give_back(self);
             (index, downloads)
         });
         match queued {
             Ok((index, downloads)) => {
-                self.report_when_done(ready, downloads, outcomes, signal);
+                self.report_when_done(jobs, downloads, outcomes, signal);
                 Some(index)
             }
+            Err(error) if jobs.len() > 1 && error.kind != BackendErrorKind::DeviceLost => {
+                jobs.into_iter().filter_map(|job| self.queue_jobs(vec![job], outcomes, signal)).last()
+            }
             Err(error) => {
-                ready.iter().for_each(|job| outcomes.put(failure(job.index, &error)));
+                jobs.iter().for_each(|job| outcomes.put(failure(job.index, &error)));
                 None
             }
         }
@@ -299,6 +309,8 @@ impl WgpuBackend {
                 #[cfg(target_arch = "wasm32")]
                 chunks.iter().for_each(fill_chunk);
                 for (chunk, staging) in chunks {
+                    // Here and not on the workers: error scopes belong to a thread.
+                    staging.unmap();
                     encoder.copy_buffer_to_buffer(&staging, 0, &upload, chunk.offset, chunk.len);
                     used.staging.push(staging);
                 }
@@ -315,6 +327,7 @@ impl WgpuBackend {
                 for chunk in wave.upload_chunks(u64::MAX) {
                     fill(&wave, &chunk, &upload);
                 }
+                upload.unmap();
                 upload
             }
         };
@@ -357,13 +370,12 @@ impl UsedBuffers {
     }
 }
 
-/// Writes a chunk of a wave's upload into a mapped buffer and unmaps it.
+/// Writes a chunk of a wave's upload into a mapped buffer.
 fn fill(wave: &Wave, chunk: &UploadChunk, buffer: &wgpu::Buffer) {
     // Only a lost device can't give the range, and then nothing will be read.
     if let Ok(mut view) = buffer.get_mapped_range_mut(..chunk.len) {
         wave.write_chunk(chunk, view.slice(..));
     }
-    buffer.unmap();
 }
 
 fn host_job(jpeg: &[u8], options: &DecodeOptions, buffer: &HostBuffer) -> Job<WgpuTarget> {

@@ -1,34 +1,99 @@
-//! `isopel backends`: which decoders this build has.
+//! `isopel backends`: which decoders this build and this machine have.
 
 use std::io::{self, Write};
 
 use clap::Args;
 
 use isopel::cpu::CpuBackend;
-use isopel::{Backend, BackendChoice, Decoder};
+use isopel::{Backend, BackendChoice, BackendUnavailable, Decoder};
 
-use super::verdict::{Stop, Verdict};
+use super::device::AdapterArgs;
+use super::verdict::{Stop, Verdict, with_sources};
 
 /// List the decoders that --backend can choose
 #[derive(Debug, Args)]
 #[command(after_help = "An exact backend gives libjpeg-turbo's pixels to the byte. 'threads' is how many images it \
-    decodes at the same time.")]
-pub(crate) struct BackendsArgs {}
+    decodes at the same time; with wgpu, how many it entropy-decodes on the CPU.\n\n\
+    GPUs need a build with the feature wgpu: cargo run --release --features wgpu -- backends")]
+pub(crate) struct BackendsArgs {
+    #[command(flatten)]
+    adapter: AdapterArgs,
+}
 
-pub(crate) fn run(_: &BackendsArgs) -> Result<Verdict, Stop> {
+pub(crate) fn run(args: &BackendsArgs) -> Result<Verdict, Stop> {
+    let wgpu = describe_wgpu(&args.adapter);
+    let cuda = Decoder::with_backend(BackendChoice::Cuda, 0).map(|_| String::new());
+    let threads = CpuBackend::new(0).capabilities().parallel_jobs;
+
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{:<8} {:<10} {:<6} {:<8} note", "backend", "available", "exact", "threads")?;
-    for choice in BackendChoice::ALL.into_iter().filter(|&choice| choice != BackendChoice::Auto) {
-        match Decoder::with_backend(choice, 0) {
-            Ok(decoder) => {
-                let backend = CpuBackend::new(0);
-                let capabilities = backend.capabilities();
-                let (exact, threads) = (if capabilities.exact { "yes" } else { "no" }, capabilities.parallel_jobs);
-                let default = if decoder.backend() == Decoder::new().backend() { "what auto takes" } else { "" };
-                writeln!(stdout, "{choice:<8} {:<10} {exact:<6} {threads:<8} {default}", "yes")?;
-            }
-            Err(_) => writeln!(stdout, "{choice:<8} {:<10} {:<6} {:<8} not built in yet", "no", "-", "-")?,
+    let rows = [(BackendChoice::Cpu, Ok(wgpu.auto)), (BackendChoice::Wgpu, wgpu.adapter), (BackendChoice::Cuda, cuda)];
+    for (backend, row) in rows {
+        match row {
+            Ok(note) => writeln!(stdout, "{backend:<8} {:<10} {:<6} {threads:<8} {note}", "yes", "yes")?,
+            Err(error) => writeln!(stdout, "{backend:<8} {:<10} {:<6} {:<8} {}", "no", "-", "-", with_sources(&error))?,
         }
     }
+    wgpu.details.iter().try_for_each(|line| writeln!(stdout, "{line}"))?;
     Ok(Verdict::Clean)
+}
+
+/// What there is to say about wgpu.
+struct WgpuDescription {
+    /// The adapter in use.
+    adapter: Result<String, BackendUnavailable>,
+    /// What [`BackendChoice::Auto`] does with it.
+    auto: String,
+    /// Lines below the table.
+    details: Vec<String>,
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn describe_wgpu(_: &AdapterArgs) -> WgpuDescription {
+    WgpuDescription {
+        adapter: Decoder::with_backend(BackendChoice::Wgpu, 0).map(|_| String::new()),
+        auto: "what auto takes".into(),
+        details: Vec::new(),
+    }
+}
+
+#[cfg(feature = "wgpu")]
+fn describe_wgpu(adapter: &AdapterArgs) -> WgpuDescription {
+    use isopel::{AUTO_GPU_IMAGES, AUTO_GPU_PIXELS};
+
+    let backend = adapter.open_wgpu(0);
+    let used = backend.as_ref().ok().map(|backend| backend.adapter_name());
+    let mut details = vec![String::new(), "adapters of wgpu, > for the one in use:".into()];
+    let names = isopel::wgpu::adapter_names();
+    if names.is_empty() {
+        details.push("  none".into());
+    }
+    let mut unmarked = used.as_deref();
+    for name in names {
+        let mark = if unmarked.take_if(|used| *used == name).is_some() { ">" } else { " " };
+        details.push(format!("{mark} {name}"));
+    }
+    let mut auto = "what auto takes".to_owned();
+    if let Ok(backend) = &backend {
+        let limits = backend.device().limits();
+        let mib = |bytes: u64| bytes >> 20;
+        details.extend([
+            format!(
+                "limits: storage bindings of at most {} MiB at multiples of {} bytes, buffers of at most {} MiB",
+                mib(limits.max_storage_buffer_binding_size),
+                limits.min_storage_buffer_offset_alignment,
+                mib(limits.max_buffer_size),
+            ),
+            "self-test: passed, its pixels are the CPU's".to_owned(),
+        ]);
+        if super::device::is_software(backend) {
+            details.push("this adapter is software: correct, but slower than cpu; auto does not take it".into());
+        } else if adapter.name.is_none() {
+            auto += &format!(
+                "; from {AUTO_GPU_IMAGES} images a batch and {} megapixels an image, wgpu",
+                AUTO_GPU_PIXELS / 1_000_000
+            );
+        }
+    }
+    WgpuDescription { adapter: backend.map(|backend| backend.adapter_name()), auto, details }
 }

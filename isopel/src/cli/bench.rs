@@ -1,4 +1,6 @@
-//! `isopel bench`: decoding speed on one thread, beside an independent decoder.
+//! `isopel bench`: decoding speed on one thread, beside an independent decoder, and of other backends beside the CPU.
+
+mod batches;
 
 use std::hint::black_box;
 use std::io::{self, Write};
@@ -9,23 +11,31 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use isopel::cpu::{self, StageTimes};
-use isopel::{Codestream, DecodeOptions, DecodePlan, Error, Size};
+use isopel::{BackendChoice, Codestream, DecodeOptions, DecodePlan, Error, Size};
 
+use super::device::AdapterArgs;
 use super::referee;
-use super::request::LimitArgs;
+use super::request::{LimitArgs, backend_parser};
 use super::source::{BadInput, expand};
 use super::transcript::progress_bar;
 use super::verdict::{Failure, Stop, Verdict};
+use batches::{BatchTimes, Contest};
 
 const HELP: &str = "Examples:
   isopel bench photo.jpg
   isopel bench pictures/ --rounds 20 --json
+  isopel bench photo.jpg --backend wgpu
 
 How it is measured: everything happens in this process on one thread, with the file in memory. Each round decodes the \
 file once with isopel and once with zune-jpeg, in alternating order, so that both see the same machine; the figures are \
 medians over the rounds, after one round that is not counted. Time includes parsing and allocating the pixels, as gray8 \
 for one component and rgb8 for others. MP/s is millions of pixels of the picture per second. 'ratio' is the median over \
 the rounds of zune-jpeg's time divided by isopel's: above 1, isopel is faster.
+
+With --backend wgpu each round also decodes the file alone and 16 times in one batch on the GPU, and 16 times in one \
+batch on the CPU. All three are what a program gets from the library: entropy decoding on all cores of the CPU, and \
+the pixels in the host's memory, with the copies up and the read-back in the time. Pixels that stay on the GPU are not \
+measured here. Opening the device is not counted.
 
 Exit codes:
   0  isopel decoded everything
@@ -34,7 +44,7 @@ Exit codes:
 /// With --seconds, never fewer than this, or a median says nothing.
 const FEWEST_ROUNDS: usize = 3;
 
-/// Measure decoding speed on one thread, beside zune-jpeg
+/// Measure decoding speed on one thread, beside zune-jpeg, and of a GPU beside the CPU
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct BenchArgs {
@@ -47,6 +57,11 @@ pub(crate) struct BenchArgs {
     /// Rounds per file, instead of --seconds
     #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     rounds: Option<u64>,
+    /// The backend to measure besides: wgpu adds single images and batches on the GPU
+    #[arg(long, default_value = "cpu", value_name = "BACKEND", value_parser = backend_parser())]
+    backend: BackendChoice,
+    #[command(flatten)]
+    adapter: AdapterArgs,
     /// Print JSON Lines: one object per file
     #[arg(long)]
     json: bool,
@@ -60,6 +75,7 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &BenchArgs) -> Result<Verdict, Stop> {
+    let contest = Contest::open(args.backend, &args.adapter)?;
     if cfg!(debug_assertions) {
         let _ = writeln!(io::stderr(), "isopel: warning: this is a debug build; its figures mean nothing");
     }
@@ -70,10 +86,12 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Verdict, Stop> {
     let files = sources.len();
     for source in sources {
         let measured = match source {
-            Ok(source) => match source.read().and_then(|bytes| measure(args, &source.label, &bytes)) {
-                Ok(timings) => Ok((source.label, timings)),
-                Err(failure) => Err((source.label, failure)),
-            },
+            Ok(source) => {
+                match source.read().and_then(|bytes| measure(args, contest.as_ref(), &source.label, &bytes)) {
+                    Ok(timings) => Ok((source.label, timings)),
+                    Err(failure) => Err((source.label, failure)),
+                }
+            }
             Err(BadInput { label, failure }) => Err((label, failure)),
         };
         match measured {
@@ -105,15 +123,22 @@ struct Timings {
     isopel: Vec<(Duration, StageTimes)>,
     /// Why the referee failed, if it did.
     referee: Result<Vec<Duration>, String>,
+    /// Of the backend to measure besides, if there is one.
+    batches: Option<BatchTimes>,
 }
 
-fn measure(args: &BenchArgs, label: &str, bytes: &[u8]) -> Result<Timings, Failure> {
+fn measure(args: &BenchArgs, contest: Option<&Contest>, label: &str, bytes: &[u8]) -> Result<Timings, Failure> {
     let limits = args.limits.limits();
     let header = Codestream::parse_header(bytes, &limits)?;
     let format = referee::shared_format(header.frame().components.len());
     let options = referee::shared_options(format).limits(limits);
-    let mut timings =
-        Timings { size: header.stored_size(), format: format.name(), isopel: Vec::new(), referee: Ok(Vec::new()) };
+    let mut timings = Timings {
+        size: header.stored_size(),
+        format: format.name(),
+        isopel: Vec::new(),
+        referee: Ok(Vec::new()),
+        batches: contest.map(|contest| contest.warm_up(bytes, &options)).transpose()?,
+    };
     // Not counted: the first time pays for page faults and cold caches.
     time_isopel(bytes, &options)?;
     if let Err(reason) = referee::decode(bytes, format) {
@@ -150,6 +175,9 @@ fn measure(args: &BenchArgs, label: &str, bytes: &[u8]) -> Result<Timings, Failu
         }
         if round % 2 == 1 {
             timings.isopel.push(time_isopel(bytes, &options)?);
+        }
+        if let (Some(contest), Some(times)) = (contest, &mut timings.batches) {
+            contest.round(bytes, &options, times)?;
         }
         round += 1;
         bar.set_position(if args.rounds.is_some() { round as u64 } else { start.elapsed().as_millis() as u64 });
@@ -216,6 +244,9 @@ impl Timings {
         if let Some(ratio) = self.ratio() {
             table += &format!("  {:<18} {ratio:>9.2}\n", "ratio");
         }
+        if let Some(batches) = &self.batches {
+            table += &batches.to_table();
+        }
         table.pop();
         table
     }
@@ -235,6 +266,7 @@ impl Timings {
             "isopel": isopel,
             "zune_jpeg": self.referee().map_or_else(|reason| json!({ "referee_error": reason }), figures),
             "median_ratio": self.ratio(),
+            "batches": self.batches.as_ref().map(BatchTimes::to_json),
             "debug_build": cfg!(debug_assertions),
         })
     }

@@ -1,13 +1,15 @@
-//! `isopel compare`: isopel's pixels against those of an independent decoder.
+//! `isopel compare`: the pixels of isopel's CPU decoder against those of its other backends, which have to be equal,
+//! and of an independent decoder.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
 
-use isopel::{BackendChoice, Codestream, Decoder, Image};
+use isopel::{BackendChoice, Codestream, DecodeOptions, Decoder, Image, Report, Route};
 
 use super::destination::Destination;
+use super::device::AdapterArgs;
 use super::difference::{Difference, heat_map};
 use super::picture_file::write_png;
 use super::referee;
@@ -19,27 +21,37 @@ use super::verdict::{Failure, Stop, Verdict, report_lines, warnings_to_json};
 const HELP: &str = "Examples:
   isopel compare photo.jpg
   isopel compare photo.jpg --heatmap differences.png
-  isopel compare pictures/ --json | jq -r 'select(.max_difference > 2) | .file'
+  isopel compare pictures/ --backend cpu,wgpu
+  isopel compare pictures/ --json | jq -r 'select(.max_difference > 4) | .file'
 
-What to expect: zune-jpeg rounds differently, so differences of 1 or 2 levels are normal and no error of either; with \
-reduced chroma (4:2:0, 4:2:2) single samples may differ by a few levels more. isopel's own contract is libjpeg-turbo's \
-pixels. What zune-jpeg refuses, also among valid files, is reported as 'referee failed' and is no error of isopel.
+Everything is compared with isopel's cpu backend. isopel's own contract is libjpeg-turbo's pixels, so a backend of \
+isopel's that promises them may differ by nothing, in pixels, warnings and valid rows.
 
-Both decode the picture as stored, without its orientation, as gray8 for one component and rgb8 for others.
+What to expect of zune-jpeg: it rounds differently, so differences of 1 or 2 levels are normal, with reduced chroma \
+(4:2:0, 4:2:2) of up to about 4 in single samples, and no error of either; damaged files may differ by anything. What \
+zune-jpeg refuses, also among valid files, is reported as 'referee failed' and is no error of isopel.
+
+All decode the picture as stored, without its orientation, as gray8 for one component and rgb8 for others.
 
 Exit codes:
-  0  isopel decoded everything, whatever the referee did
-  1  isopel could not decode a file, a file could not be read or written, or the command line is wrong";
+  0  isopel decoded everything, and its backends keep their promises, whatever the referee did
+  1  a backend broke its promise, isopel could not decode a file, a file could not be read or written, or the command \
+line is wrong";
 
-/// Compare with zune-jpeg, an independent decoder
+/// Compare isopel's backends with one another and with zune-jpeg, an independent decoder
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CompareArgs {
     /// JPEG files, folders to search through, or - for the standard input
     #[arg(value_name = "IN", required = true)]
     inputs: Vec<PathBuf>,
-    /// Write a PNG picture of the differences: black where both agree, over purple and orange to yellow. A folder for
-    /// several files
+    /// Which of isopel's backends to compare with cpu, with commas between them
+    #[arg(long = "backend", default_value = "cpu", value_name = "BACKENDS", value_delimiter = ',', value_parser = backend_parser())]
+    backends: Vec<BackendChoice>,
+    #[command(flatten)]
+    adapter: AdapterArgs,
+    /// Write a PNG picture of the differences to zune-jpeg: black where both agree, over purple and orange to yellow. A
+    /// folder for several files. Differences to a backend go to a file named after it, OUT.wgpu.png for OUT.png
     #[arg(long, value_name = "OUT")]
     heatmap: Option<PathBuf>,
     /// What the heat map multiplies differences with, 1 to 255: with 32, 8 levels or more are yellow
@@ -48,106 +60,239 @@ pub(crate) struct CompareArgs {
     /// Print JSON Lines: one object per file
     #[arg(long)]
     json: bool,
-    /// Which of isopel's decoders to compare
-    #[arg(long, default_value = "auto", value_name = "BACKEND", value_parser = backend_parser())]
-    backend: BackendChoice,
     #[command(flatten)]
     limits: LimitArgs,
 }
 
 pub(crate) fn run(args: &CompareArgs) -> Result<Verdict, Stop> {
-    let decoder = Decoder::with_backend(args.backend, 1).map_err(|error| Stop::Usage(error.to_string()))?;
+    args.adapter.check(&args.backends)?;
     let heatmap = args.heatmap.as_deref().map(|out| Destination::choose(out, &args.inputs)).transpose()?;
     if heatmap == Some(Destination::Stdout) {
         return Err(Stop::Usage("the heat map needs a file; the standard output is for the figures".into()));
+    }
+    let mut comparison =
+        Comparison { args, heatmap, reference: Decoder::with_backend(REFERENCE, 1)?, others: Vec::new() };
+    for &backend in args.backends.iter().filter(|&&backend| backend != REFERENCE) {
+        if comparison.others.iter().all(|(other, _)| *other != backend) {
+            comparison.others.push((backend, args.adapter.open(backend, 0)?));
+        }
     }
     let sources = expand(&args.inputs);
     let transcript = Transcript::new(sources.len());
     let mut verdict = Verdict::Clean;
     for (index, source) in sources.into_iter().enumerate() {
         let compared = match source {
-            Ok(source) => compare(args, &decoder, heatmap.as_ref(), &source).map_err(|error| (source.label, error)),
+            Ok(source) => comparison.of_file(&source).map_err(|error| (source.label, error)),
             Err(BadInput { label, failure }) => Err((label, failure)),
         };
-        let entry = compared.unwrap_or_else(|(label, failure)| {
-            verdict = Verdict::Failed;
+        let (of_file, entry) = compared.unwrap_or_else(|(label, failure)| {
             let json = || json!({ "file": label, "error": failure.to_json() }).to_string();
-            Entry { out: args.json.then(json).into_iter().collect(), err: vec![failure.line(&label)] }
+            let out = args.json.then(json).into_iter().collect();
+            (Verdict::Failed, Entry { out, err: vec![failure.line(&label)] })
         });
+        verdict = verdict.max(of_file);
         transcript.put(index, entry);
     }
     transcript.finish()?;
     Ok(verdict)
 }
 
-fn compare(
-    args: &CompareArgs,
-    decoder: &Decoder,
-    heatmap: Option<&Destination>,
-    source: &Source,
-) -> Result<Entry, Failure> {
-    let bytes = source.read()?;
-    let limits = args.limits.limits();
-    let components = Codestream::parse_header(&bytes, &limits)?.frame().components.len();
-    let format = referee::shared_format(components);
-    let image = decoder.decode(&bytes, &referee::shared_options(format).limits(limits))?;
-    let opinion =
-        referee::decode(&bytes, format).and_then(|opinion| referee::check_size(&image, &opinion).map(|()| opinion));
+/// What the others are compared with.
+const REFERENCE: BackendChoice = BackendChoice::Cpu;
 
-    let channels = format.bytes_per_pixel();
-    let mut written = None;
-    let opinion = opinion
-        .map(|opinion| (Difference::between(&image.pixels, &opinion.pixels, image.size(), channels), opinion.pixels));
-    if let (Ok((_, pixels)), Some(destination)) = (&opinion, heatmap)
-        && let Some(path) = destination.path_for(source, "png")
-    {
-        let map = heat_map(&image.pixels, pixels, channels, args.amplify);
-        let size = (image.size().width, image.size().height);
+/// How far a route may be from the reference, in levels; `None` if nothing is promised.
+fn promise(route: Route) -> Option<u8> {
+    match route {
+        Route::Cpu | Route::WgpuFromCoefficients => Some(0),
+        _ => None,
+    }
+}
+
+/// What all files of one command have in common.
+struct Comparison<'a> {
+    args: &'a CompareArgs,
+    heatmap: Option<Destination>,
+    reference: Decoder,
+    others: Vec<(BackendChoice, Decoder)>,
+}
+
+/// One decoder's result beside the reference's.
+struct Row {
+    name: &'static str,
+    /// Which of isopel's code made the pixels.
+    route: Option<Route>,
+    /// Why there is none, or how it differs.
+    difference: Result<Difference, String>,
+    /// The promise that it breaks.
+    broken: Option<String>,
+    /// Where the heat map is.
+    heatmap: Option<String>,
+}
+
+impl Comparison<'_> {
+    fn of_file(&self, source: &Source) -> Result<(Verdict, Entry), Failure> {
+        let bytes = source.read()?;
+        let limits = self.args.limits.limits();
+        let components = Codestream::parse_header(&bytes, &limits)?.frame().components.len();
+        let format = referee::shared_format(components);
+        let options = referee::shared_options(format).limits(limits);
+        let expected = self.reference.decode(&bytes, &options)?;
+
+        let mut rows = Vec::new();
+        for (backend, decoder) in &self.others {
+            rows.push(self.of_backend(source, &bytes, &options, &expected, *backend, decoder)?);
+        }
+        rows.push(self.of_referee(source, &bytes, &expected)?);
+
+        let label = &source.label;
+        let out = match self.args.json {
+            true => vec![to_json(label, &expected, &rows).to_string()],
+            false => to_table(label, &expected, &rows),
+        };
+        let mut err = report_lines(label, &expected.report);
+        let broken = rows.iter().filter_map(|row| Some(format!("{label}: error[differs]: {}", row.broken.as_ref()?)));
+        let before = err.len();
+        err.extend(broken);
+        let verdict = if err.len() > before { Verdict::Failed } else { Verdict::Clean };
+        Ok((verdict, Entry { out, err }))
+    }
+
+    fn of_backend(
+        &self,
+        source: &Source,
+        bytes: &[u8],
+        options: &DecodeOptions,
+        expected: &Image,
+        backend: BackendChoice,
+        decoder: &Decoder,
+    ) -> Result<Row, Failure> {
+        let name = backend.name();
+        let image = match decoder.decode(bytes, options) {
+            Ok(image) => image,
+            Err(error) => {
+                let broken = Some(format!("{name} fails where {REFERENCE} decodes: {error}"));
+                return Ok(Row { name, route: None, difference: Err(error.to_string()), broken, heatmap: None });
+            }
+        };
+        let (difference, heatmap) = self.against(source, expected, &image.pixels, Some(name))?;
+        let broken = broken_promise(name, &difference, &expected.report, &image.report);
+        Ok(Row { name, route: Some(image.report.route), difference: Ok(difference), broken, heatmap })
+    }
+
+    fn of_referee(&self, source: &Source, bytes: &[u8], expected: &Image) -> Result<Row, Failure> {
+        let format = expected.report.layout.format();
+        let opinion = referee::decode(bytes, format)
+            .and_then(|opinion| referee::check_size(expected, &opinion).map(|()| opinion))
+            .map(|opinion| self.against(source, expected, &opinion.pixels, None));
+        let (difference, heatmap) = match opinion {
+            Ok(compared) => compared.map(|(difference, heatmap)| (Ok(difference), heatmap))?,
+            Err(reason) => (Err(format!("referee failed: {reason}")), None),
+        };
+        Ok(Row { name: referee::NAME, route: None, difference, broken: None, heatmap })
+    }
+
+    /// The figures, and where the heat map was written: `suffix` tells a backend's from the referee's.
+    fn against(
+        &self,
+        source: &Source,
+        expected: &Image,
+        pixels: &[u8],
+        suffix: Option<&str>,
+    ) -> Result<(Difference, Option<String>), Failure> {
+        let channels = expected.report.layout.format().bytes_per_pixel();
+        let difference = Difference::between(&expected.pixels, pixels, expected.size(), channels);
+        let Some((destination, path)) = self.heatmap.as_ref().and_then(|out| Some((out, out.path_for(source, "png")?)))
+        else {
+            return Ok((difference, None));
+        };
+        let path = match suffix {
+            Some(suffix) => path.with_extension(format!("{suffix}.png")),
+            None => path,
+        };
+        let map = heat_map(&expected.pixels, pixels, channels, self.args.amplify);
+        let size = (expected.size().width, expected.size().height);
         destination.put(Some(&path), |out| write_png(out, size, png::ColorType::Rgb, &map, None))?;
-        written = Some(path.display().to_string());
+        Ok((difference, Some(path.display().to_string())))
     }
-    let difference = opinion.map(|(difference, _)| difference);
-    let mut out = if args.json {
-        vec![to_json(&source.label, &image, &difference, written.as_deref()).to_string()]
-    } else {
-        vec![to_line(&source.label, &image, &difference)]
+}
+
+fn broken_promise(name: &str, difference: &Difference, expected: &Report, report: &Report) -> Option<String> {
+    let promised = promise(report.route)?;
+    if difference.max > promised {
+        let max = difference.max;
+        return Some(format!("{name} ({}) differs from {REFERENCE} by {max}, and may by {promised}", report.route));
+    }
+    if (&expected.warnings, expected.valid_rows) != (&report.warnings, report.valid_rows) {
+        let (expected, found) = (expected.valid_rows, report.valid_rows);
+        return Some(format!("{name}'s warnings are not {REFERENCE}'s; valid rows {found} instead of {expected}"));
+    }
+    None
+}
+
+fn to_table(label: &str, expected: &Image, rows: &[Row]) -> Vec<String> {
+    let mut lines = vec![format!("{label}: {} {}", expected.size(), expected.report.layout.format())];
+    let mut line = |name: &str, route: &str, figures: String| {
+        lines.push(format!("  {name:<10} {route:<24} {figures}").trim_end().to_owned());
     };
-    if let (Some(path), false) = (written, args.json) {
-        out.push(format!("{}: heat map in {path}", source.label));
+    line("decoder", "route", format!("{:>3} {:>8} {:>10}  first difference", "max", "mean", "differing"));
+    line(REFERENCE.name(), &expected.report.route.to_string(), "what the others are compared with".into());
+    for row in rows {
+        let figures = match &row.difference {
+            Err(reason) => reason.clone(),
+            Ok(difference) => {
+                let first = match &difference.first {
+                    None => "none: equal".into(),
+                    Some(first) => {
+                        let (x, y, left, right) = (first.x, first.y, &first.left, &first.right);
+                        format!("({x}, {y}): {REFERENCE} {left:?}, {} {right:?}", row.name)
+                    }
+                };
+                let (max, mean, share) = (difference.max, difference.mean_absolute, 100.0 * difference.share());
+                format!("{max:>3} {mean:>8.4} {share:>9.2}%  {first}")
+            }
+        };
+        line(row.name, &row.route.map_or("-".into(), |route| route.to_string()), figures);
     }
-    Ok(Entry { out, err: report_lines(&source.label, &image.report) })
+    for row in rows {
+        if let Some(path) = &row.heatmap {
+            lines.push(format!("  heat map of {REFERENCE} and {} in {path}", row.name));
+        }
+    }
+    lines
 }
 
-fn to_line(label: &str, image: &Image, difference: &Result<Difference, String>) -> String {
-    let start = format!("{label}: {} {}", image.size(), image.report.layout.format());
-    match difference {
-        Err(reason) => format!("{start}: referee failed: {reason}"),
-        Ok(Difference { first: None, .. }) => format!("{start}: equal"),
-        Ok(difference @ Difference { max, mean_absolute, first: Some(first), .. }) => format!(
-            "{start}: max difference {max}, mean {mean_absolute:.4}, {:.2}% of samples differ, first at ({}, {}): \
-             isopel {:?}, {} {:?}",
-            100.0 * difference.share(),
-            first.x,
-            first.y,
-            first.left,
-            referee::NAME,
-            first.right,
-        ),
-    }
-}
-
-fn to_json(label: &str, image: &Image, difference: &Result<Difference, String>, heatmap: Option<&str>) -> Value {
+/// The referee's figures are the object's own; those of backends are in a list.
+fn to_json(label: &str, expected: &Image, rows: &[Row]) -> Value {
     let mut object = json!({
         "file": label,
-        "width": image.size().width,
-        "height": image.size().height,
-        "format": image.report.layout.format().name(),
-        "backend": image.report.route.to_string(),
+        "width": expected.size().width,
+        "height": expected.size().height,
+        "format": expected.report.layout.format().name(),
+        "backend": expected.report.route.to_string(),
         "referee": referee::NAME,
-        "warnings": warnings_to_json(&image.report.warnings),
+        "warnings": warnings_to_json(&expected.report.warnings),
     });
-    let figures = match difference {
-        Err(reason) => json!({ "referee_error": reason }),
+    let mut backends = Vec::new();
+    for row in rows {
+        if row.name == referee::NAME {
+            extend(&mut object, figures_to_json(row, ["isopel", "referee"], "referee_error"));
+            continue;
+        }
+        let mut backend = json!({
+            "backend": row.name,
+            "route": row.route.map(|route| route.to_string()),
+            "broken_promise": row.broken,
+        });
+        extend(&mut backend, figures_to_json(row, [REFERENCE.name(), "backend"], "error"));
+        backends.push(backend);
+    }
+    extend(&mut object, json!({ "backends": backends }));
+    object
+}
+
+fn figures_to_json(row: &Row, sides: [&str; 2], error: &str) -> Value {
+    match &row.difference {
+        Err(reason) => json!({ error: reason }),
         Ok(difference) => json!({
             "max_difference": difference.max,
             "mean_absolute_difference": difference.mean_absolute,
@@ -157,14 +302,37 @@ fn to_json(label: &str, image: &Image, difference: &Result<Difference, String>, 
             "first_difference": difference.first.as_ref().map(|first| json!({
                 "x": first.x,
                 "y": first.y,
-                "isopel": first.left,
-                "referee": first.right,
+                sides[0]: first.left,
+                sides[1]: first.right,
             })),
-            "heatmap": heatmap,
+            "heatmap": row.heatmap,
         }),
-    };
-    if let (Value::Object(object), Value::Object(figures)) = (&mut object, figures) {
-        object.extend(figures);
     }
-    object
+}
+
+fn extend(object: &mut Value, fields: Value) {
+    if let (Value::Object(object), Value::Object(fields)) = (object, fields) {
+        object.extend(fields);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isopel::Size;
+
+    #[test]
+    fn an_exact_route_may_differ_by_nothing() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../samples");
+        let read = |name| std::fs::read(format!("{folder}/{name}")).unwrap();
+        let report = |name| isopel::decode(&read(name), &DecodeOptions::default()).unwrap().report;
+        let (gray, truncated) = (report("gray.jpg"), report("truncated.jpg"));
+        let difference = |right| Difference::between(&[7; 3], &[7, 7, right], Size::new(1, 1), 3);
+
+        assert_eq!(broken_promise("wgpu", &difference(7), &gray, &gray), None);
+        let broken = broken_promise("wgpu", &difference(8), &gray, &gray).unwrap();
+        assert_eq!(broken, "wgpu (cpu) differs from cpu by 1, and may by 0");
+        let broken = broken_promise("wgpu", &difference(7), &truncated, &gray).unwrap();
+        assert!(broken.contains("valid rows 480 instead of 287"), "{broken}");
+    }
 }

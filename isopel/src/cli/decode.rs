@@ -8,13 +8,13 @@ use clap::Args;
 use rayon::prelude::*;
 
 use isopel::{
-    BackendChoice, Codestream, DecodeOptions, Decoder, FormatRequest, Image, OrientationPolicy, PixelFormat, Rect,
-    Strictness,
+    Codestream, DecodeOptions, Decoder, FormatRequest, Image, OrientationPolicy, PixelFormat, Rect, Route, Strictness,
 };
 
 use super::destination::Destination;
+use super::device::DeviceArgs;
 use super::picture_file::Container;
-use super::request::{LimitArgs, SpaceChoice, backend_parser, format_parser, parse_orientation, parse_region};
+use super::request::{LimitArgs, SpaceChoice, format_parser, parse_orientation, parse_region};
 use super::source::{BadInput, Source, expand};
 use super::transcript::{Entry, Transcript};
 use super::verdict::{Failure, Stop, Verdict, report_lines};
@@ -24,6 +24,7 @@ const EXAMPLES: &str = "Examples:
   isopel decode photo.jpg -o detail.png --region 600,400,320,200
   isopel decode scan.jpg -o scan.raw --format component-planes
   isopel decode pictures/ -o decoded/ --to ppm --threads 4
+  isopel decode photo.jpg -o photo.png --backend wgpu --adapter radeon
   curl -s https://example.org/a.jpg | isopel decode - -o - --to ppm | display
 
 What is written: the pixels of libjpeg-turbo's default decode, upright unless --orientation says otherwise. PNG files \
@@ -61,9 +62,8 @@ pub(crate) struct DecodeArgs {
     /// Make damage an error instead of a warning; nothing is written then
     #[arg(long)]
     strict: bool,
-    /// Which decoder to use; auto takes the fastest that is present. See 'isopel backends'
-    #[arg(long, default_value = "auto", value_name = "BACKEND", value_parser = backend_parser())]
-    backend: BackendChoice,
+    #[command(flatten)]
+    device: DeviceArgs,
     /// Files that are decoded at the same time; 0 for as many as there are cores. One file is decoded by one thread
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Verdict, Stop> {
     {
         return Err(Stop::Usage(container.refusal(format)));
     }
-    let decoder = Decoder::with_backend(args.backend, args.threads).map_err(|error| Stop::Usage(error.to_string()))?;
+    let decoder = args.device.open(args.threads)?;
     let options = DecodeOptions::default()
         .region(args.space.region(args.region))
         .orientation(args.orientation)
@@ -205,7 +205,8 @@ impl Job {
     }
 }
 
-/// What a reader of the pixels has to know, such as `900x1200 rgb8, turned: rotate 90° clockwise`.
+/// What a reader of the pixels has to know, such as `900x1200 rgb8, turned: rotate 90° clockwise`, and who made them
+/// if it was not the CPU.
 fn describe(image: &Image) -> String {
     let report = &image.report;
     let format = report.layout.format();
@@ -216,6 +217,9 @@ fn describe(image: &Image) -> String {
     }
     if report.orientation.to_exif() != 1 {
         text += &format!(", turned: {}", report.orientation);
+    }
+    if report.route != Route::Cpu {
+        text += &format!(" ({})", report.route);
     }
     text
 }

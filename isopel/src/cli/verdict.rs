@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use isopel::{Error, PixelFormat, Report, Warning};
+use isopel::{BackendUnavailable, Error, PixelFormat, Report, Warning};
 
 use super::picture_file::Container;
 
@@ -41,6 +41,9 @@ pub(crate) enum Stop {
     /// What the command prints could not be printed.
     #[error("error: can't write to the standard output: {0}")]
     Output(#[from] io::Error),
+    /// The decoder asked for is not there.
+    #[error("error: {}", with_sources(.0))]
+    Backend(#[from] BackendUnavailable),
     /// The operating system did not give what the command needs.
     #[error("error: can't start threads: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -108,6 +111,17 @@ fn command_line_hint(error: &Error) -> String {
         _ => return String::new(),
     };
     format!(" (on the command line: {option})")
+}
+
+/// An error and what caused it, in one line.
+pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text += &format!(": {error}");
+        source = error.source();
+    }
+    text
 }
 
 /// The lines on stderr for one file's warnings.

@@ -96,12 +96,70 @@ fn decode_into_refuses_what_does_not_fit_before_it_writes() {
 
 #[test]
 fn backends_that_are_not_built_in_say_so() {
-    for choice in [BackendChoice::Wgpu, BackendChoice::Cuda] {
-        let error = Decoder::with_backend(choice, 0).unwrap_err();
-        assert_eq!(error.backend, choice);
-        assert!(error.to_string().contains(choice.name()), "{error}");
+    let error = Decoder::with_backend(BackendChoice::Cuda, 0).unwrap_err();
+    assert_eq!(error, BackendUnavailable::NotWritten { backend: BackendChoice::Cuda });
+    #[cfg(not(feature = "wgpu"))]
+    {
+        let error = Decoder::with_backend(BackendChoice::Wgpu, 0).unwrap_err();
+        assert_eq!((error.backend(), error.to_string().contains("--features wgpu")), (BackendChoice::Wgpu, true));
     }
     for choice in BackendChoice::ALL {
         assert_eq!(choice.to_string().parse(), Ok(choice));
     }
+}
+
+/// A decoder that takes the device for a hardware one; `None` without an adapter.
+#[cfg(feature = "wgpu")]
+fn auto_with_gpu(prepare: impl FnOnce(&isopel_wgpu::WgpuBackend)) -> Option<Decoder> {
+    use crate::auto::AutoGpu;
+
+    match isopel_wgpu::WgpuBackend::new() {
+        Ok(backend) => {
+            prepare(&backend);
+            let gpu = GpuUse::WhenWorthIt(AutoGpu::opened(backend.into()));
+            Some(Decoder { gpu, ..Decoder::default() })
+        }
+        Err(reason) => {
+            let required = std::env::var("ISOPEL_REQUIRE").unwrap_or_default();
+            assert!(!required.split(',').any(|name| name.trim() == "wgpu"), "ISOPEL_REQUIRE names wgpu: {reason}");
+            eprintln!("wgpu: not run: {reason}");
+            None
+        }
+    }
+}
+
+#[cfg(feature = "wgpu")]
+#[test]
+fn auto_gives_large_work_to_the_gpu() {
+    use crate::AUTO_GPU_IMAGES;
+    use isopel_core::Route;
+
+    let Some(decoder) = auto_with_gpu(|_| ()) else { return };
+    let (gray, options) = (sample("gray.jpg"), DecodeOptions::default());
+    let route =
+        |images: usize| decoder.decode_batch(&vec![&gray[..]; images], &options)[0].as_ref().unwrap().report.route;
+    assert_eq!(route(AUTO_GPU_IMAGES - 1), Route::Cpu);
+    assert_eq!(route(AUTO_GPU_IMAGES), Route::WgpuFromCoefficients);
+    assert_eq!(decoder.decode(&gray, &options).unwrap().report.route, Route::Cpu);
+}
+
+#[cfg(feature = "wgpu")]
+#[test]
+fn auto_goes_on_with_the_cpu_when_the_device_is_lost() {
+    let Some(decoder) = auto_with_gpu(|backend| backend.device().destroy()) else { return };
+    let (gray, options) = (sample("gray.jpg"), DecodeOptions::default());
+    let files: Vec<&[u8]> = vec![&gray, b"garbage", &gray, &gray, &gray, &gray, &gray, &gray];
+    for _ in 0..2 {
+        let results = decoder.decode_batch(&files, &options);
+        for (bytes, result) in files.iter().zip(&results) {
+            assert_eq!(*result, crate::decode(bytes, &options));
+        }
+    }
+    let mut outputs = vec![vec![SENTINEL; 640 * 480 * 3]; files.len()];
+    let item = |(jpeg, output)| BatchItem { jpeg, options, output, stride: None };
+    let items = files.iter().copied().zip(outputs.iter_mut().map(Vec::as_mut_slice)).map(item).collect();
+    let results = decoder.decode_batch_into(items);
+    let expected = crate::decode(&gray, &options).unwrap();
+    assert_eq!(results[1].as_ref().unwrap_err().code(), "not-jpeg");
+    assert!(results[7].as_ref() == Ok(&expected.report) && outputs[7] == expected.pixels);
 }

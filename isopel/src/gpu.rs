@@ -1,0 +1,180 @@
+//! A GPU, as a decoder uses it: files in, pixels in the host's memory out. `no_gpu.rs` stands in for it where there
+//! is none.
+
+use isopel_core::cpu::{HostBuffer, HostTarget};
+use isopel_core::{
+    Backend, BackendError, BackendErrorKind, Codestream, DecodeOptions, DecodePlan, Error, Image, Job, LimitError,
+    MisuseError, PixelLayout, Report,
+};
+use isopel_wgpu::wgpu::DeviceType;
+use isopel_wgpu::{WgpuAfter, WgpuBackend, WgpuOptions, WgpuTarget};
+
+use crate::backend_choice::BackendUnavailable;
+use crate::decoder::BatchItem;
+
+/// A submission's pixels take no more than this, with one picture excepted, in the host's memory and again in what
+/// the GPU copies to. Batches with more are several submissions.
+const SUBMISSION_BYTES: usize = 1 << 30;
+
+/// An open device.
+#[derive(Debug)]
+pub(crate) struct Gpu {
+    backend: WgpuBackend,
+}
+
+impl From<WgpuBackend> for Gpu {
+    fn from(backend: WgpuBackend) -> Gpu {
+        Gpu { backend }
+    }
+}
+
+impl Gpu {
+    pub(crate) const BUILT_IN: bool = true;
+
+    pub(crate) fn open(threads: usize) -> Result<Gpu, BackendUnavailable> {
+        Ok(WgpuBackend::with_options(&WgpuOptions::default().threads(threads))?.into())
+    }
+
+    /// Only a GPU that is one: software that speaks Vulkan is slower than the CPU backend.
+    pub(crate) fn open_hardware(threads: usize) -> Option<Gpu> {
+        Gpu::open(threads).ok().filter(|gpu| gpu.backend.adapter().device_type != DeviceType::Cpu)
+    }
+
+    pub(crate) fn decode(&self, bytes: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
+        single(self.decode_batch(&[bytes], options))
+    }
+
+    pub(crate) fn decode_into(&self, item: &mut BatchItem<'_>) -> Result<Report, Error> {
+        single(self.decode_batch_into(std::slice::from_mut(item)))
+    }
+
+    pub(crate) fn decode_batch(&self, files: &[&[u8]], options: &DecodeOptions) -> Vec<Result<Image, Error>> {
+        let requests = files.iter().map(|jpeg| {
+            let layout = packed_layout(jpeg, options, Memory::Isopels)?;
+            Ok(Request { jpeg, options, len: layout.required_len() })
+        });
+        self.submit(requests.collect())
+    }
+
+    pub(crate) fn decode_batch_into(&self, items: &mut [BatchItem<'_>]) -> Vec<Result<Report, Error>> {
+        let layouts: Vec<_> = items.iter().map(BatchItem::checked_layout).collect();
+        let requests = items.iter().zip(&layouts).map(|(item, layouts)| {
+            let (packed, _) = layouts.as_ref().map_err(Error::clone)?;
+            Ok(Request { jpeg: item.jpeg, options: &item.options, len: packed.required_len() })
+        });
+        let images = self.submit(requests.collect());
+        let into_place = |((image, layouts), item): ((Result<Image, Error>, _), &mut BatchItem<'_>)| {
+            let (image, (packed, strided)): (Image, (PixelLayout, PixelLayout)) = (image?, layouts?);
+            copy_rows(&image.pixels, &packed, item.output, &strided);
+            let mut report = image.report;
+            report.layout = strided;
+            Ok(report)
+        };
+        images.into_iter().zip(layouts).zip(items).map(into_place).collect()
+    }
+
+    /// Decodes into packed memory. One result per request, in their order; what was an error stays that error.
+    fn submit(&self, requests: Vec<Result<Request<'_>, Error>>) -> Vec<Result<Image, Error>> {
+        let mut results = Vec::with_capacity(requests.len());
+        let mut jobs = Vec::new();
+        let mut bytes = 0_usize;
+        for request in requests {
+            match request {
+                Err(error) => results.push(Err(error)),
+                Ok(request) => {
+                    if !jobs.is_empty() && bytes.saturating_add(request.len) > SUBMISSION_BYTES {
+                        self.finish(std::mem::take(&mut jobs), &mut results);
+                        bytes = 0;
+                    }
+                    bytes = bytes.saturating_add(request.len);
+                    jobs.push((results.len(), request));
+                    // Holds the place.
+                    results.push(Err(no_outcome()));
+                }
+            }
+        }
+        self.finish(jobs, &mut results);
+        results
+    }
+
+    /// One submission of requests with their places among the results.
+    fn finish(&self, requests: Vec<(usize, Request<'_>)>, results: &mut [Result<Image, Error>]) {
+        let buffers: Vec<_> = requests.iter().map(|(_, request)| HostBuffer::new(vec![0; request.len])).collect();
+        let job = |((_, request), buffer): (&(usize, Request<'_>), &HostBuffer)| Job {
+            jpeg: request.jpeg.into(),
+            options: *request.options,
+            target: WgpuTarget::Host(HostTarget::packed(buffer.clone())),
+        };
+        let jobs = requests.iter().zip(&buffers).map(job).collect();
+        for outcome in self.backend.submit(jobs, WgpuAfter::Queue).wait() {
+            let pixels = std::mem::take(&mut *buffers[outcome.index].lock());
+            results[requests[outcome.index].0] = outcome.result.map(|report| Image { pixels, report });
+        }
+    }
+}
+
+/// One image whose plan is known to be possible.
+struct Request<'a> {
+    jpeg: &'a [u8],
+    options: &'a DecodeOptions,
+    /// Bytes of the packed pixels.
+    len: usize,
+}
+
+/// Whose memory the pixels end up in: the caller's own does not count towards the limit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    Isopels,
+    Callers,
+}
+
+impl BatchItem<'_> {
+    /// The packed layout, and the one in `output`, which is known to fit.
+    fn checked_layout(&self) -> Result<(PixelLayout, PixelLayout), Error> {
+        let packed = packed_layout(self.jpeg, &self.options, Memory::Callers)?;
+        let strided = match self.stride {
+            Some(stride) => packed.clone().with_stride(stride)?,
+            None => packed.clone(),
+        };
+        let (len, needed) = (self.output.len(), strided.required_len());
+        if len < needed {
+            return Err(MisuseError::BufferTooShort { len, needed }.into());
+        }
+        Ok((packed, strided))
+    }
+}
+
+/// How the pixels lie in memory, if the image can be decoded within its limits.
+fn packed_layout(jpeg: &[u8], options: &DecodeOptions, memory: Memory) -> Result<PixelLayout, Error> {
+    let codestream = Codestream::parse(jpeg, &options.limits)?;
+    let plan = DecodePlan::new(&codestream, options)?;
+    let pixels = if memory == Memory::Isopels { plan.layout().required_len() as u64 } else { 0 };
+    let (bytes, limit) = (plan.working_memory().saturating_add(pixels), options.limits.max_memory);
+    if bytes > limit {
+        return Err(LimitError::Memory { bytes, limit }.into());
+    }
+    Ok(plan.layout().clone())
+}
+
+/// Bytes between rows are left alone.
+fn copy_rows(from: &[u8], from_layout: &PixelLayout, to: &mut [u8], to_layout: &PixelLayout) {
+    let bytes_per_pixel = from_layout.format().bytes_per_pixel();
+    for (from_plane, to_plane) in from_layout.planes().iter().zip(to_layout.planes()) {
+        let row_bytes = from_plane.size.width as usize * bytes_per_pixel;
+        for row in 0..from_plane.size.height as usize {
+            let source = from_plane.offset + row * from_plane.stride;
+            let destination = to_plane.offset + row * to_plane.stride;
+            to[destination..destination + row_bytes].copy_from_slice(&from[source..source + row_bytes]);
+        }
+    }
+}
+
+/// The only result of a batch of one.
+fn single<T>(results: Vec<Result<T, Error>>) -> Result<T, Error> {
+    results.into_iter().next().unwrap_or_else(|| Err(no_outcome()))
+}
+
+fn no_outcome() -> Error {
+    let message = "the submission was dropped".to_owned();
+    BackendError { backend: "wgpu", kind: BackendErrorKind::Failed, message }.into()
+}
