@@ -3,6 +3,10 @@
 //! `ISOPEL_REQUIRE=cpu,wgpu` makes the absence of a named backend a failure. A backend that is absent and not
 //! required is reported as not run, with the reason, by the `summary` test and command.
 
+mod wgpu;
+
+pub use self::wgpu::decode_on_gpu;
+
 use std::sync::Arc;
 
 use isopel_core::cpu::{self, CpuBackend, CpuFence, HostBuffer, HostTarget};
@@ -16,6 +20,12 @@ pub trait ConformanceBackend: Send + Sync {
     /// The name in tables, messages and `ISOPEL_REQUIRE`.
     fn name(&self) -> &'static str;
 
+    /// What it runs on, for the summary.
+    fn describe(&self) -> String;
+
+    /// What a large test may ask of it.
+    fn budget(&self) -> Budget;
+
     /// Decodes one file into memory that held [`SENTINEL`].
     ///
     /// # Errors
@@ -24,6 +34,32 @@ pub trait ConformanceBackend: Send + Sync {
 
     /// Decodes files as one batch, into memory that held [`SENTINEL`]. One result per file, in their order.
     fn decode_batch(&self, files: &[(Arc<[u8]>, DecodeOptions)]) -> Vec<Result<Image, Error>>;
+
+    /// Decodes files in the way that is cheapest for many small ones.
+    fn decode_all(&self, files: &[(Arc<[u8]>, DecodeOptions)]) -> Vec<Result<Image, Error>> {
+        files.chunks(64).flat_map(|files| self.decode_batch(files)).collect()
+    }
+}
+
+/// What a test that decodes every file in every way may cost. Cases are picked at random if there are more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Decodes.
+    pub cases: usize,
+    /// Pixels of the largest file that is decoded in many ways.
+    pub pixels: u64,
+    /// Pixels of the largest file that is decoded once.
+    pub real_pixels: u64,
+}
+
+impl Budget {
+    /// All files of the corpus but the very large, in all ways.
+    pub const ALL: Budget = Budget { cases: usize::MAX, pixels: 700 * 700, real_pixels: u64::MAX };
+
+    /// The cases of one of `files` files.
+    pub fn per_file(self, files: usize) -> usize {
+        self.cases.div_ceil(files)
+    }
 }
 
 /// A backend, or why it is not here.
@@ -31,16 +67,17 @@ pub struct Presence {
     /// The backend's name.
     pub name: &'static str,
     /// The backend, or the reason.
-    pub backend: Result<Box<dyn ConformanceBackend>, &'static str>,
+    pub backend: Result<Box<dyn ConformanceBackend>, String>,
 }
 
-/// All backends there are, present or not. A new backend is one more row.
+/// The names of all backends, in the order of [`all`].
+const NAMES: [&str; 3] = ["cpu", "wgpu", "cuda"];
+
+/// All backends there are, present or not. A new backend is one more name and row.
 pub fn all() -> Vec<Presence> {
-    vec![
-        Presence { name: "cpu", backend: Ok(Box::new(Cpu::new())) },
-        Presence { name: "wgpu", backend: Err("not built in yet") },
-        Presence { name: "cuda", backend: Err("not built in yet") },
-    ]
+    let backends: [Result<Box<dyn ConformanceBackend>, String>; NAMES.len()] =
+        [Ok(Box::new(Cpu::new())), wgpu::open(), Err("not built in yet".to_owned())];
+    NAMES.into_iter().zip(backends).map(|(name, backend)| Presence { name, backend }).collect()
 }
 
 /// The backends to test.
@@ -100,13 +137,12 @@ impl Required {
     /// # Errors
     /// [`RequireError::Unknown`] for a name that nothing has: a misspelt requirement must not be met silently.
     pub fn parse(list: &str) -> Result<Required, RequireError> {
-        let known: Vec<&'static str> = all().iter().map(|presence| presence.name).collect();
         let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
         let names = names.map(|name| {
-            if name == Required::CORPUS || known.contains(&name) {
+            if name == Required::CORPUS || NAMES.contains(&name) {
                 Ok(name.to_owned())
             } else {
-                Err(RequireError::Unknown { name: name.to_owned(), known: known.clone() })
+                Err(RequireError::Unknown { name: name.to_owned(), known: NAMES.to_vec() })
             }
         });
         Ok(Required { names: names.collect::<Result<_, _>>()? })
@@ -123,8 +159,8 @@ impl Required {
     /// [`RequireError::Absent`] for the first that is not here.
     pub fn check(&self, backends: &[Presence]) -> Result<(), RequireError> {
         for presence in backends.iter().filter(|presence| self.contains(presence.name)) {
-            if let Err(reason) = presence.backend {
-                return Err(RequireError::Absent { name: presence.name, reason: reason.to_owned() });
+            if let Err(reason) = &presence.backend {
+                return Err(RequireError::Absent { name: presence.name, reason: reason.clone() });
             }
         }
         Ok(())
@@ -147,17 +183,37 @@ impl ConformanceBackend for Cpu {
         "cpu"
     }
 
+    fn describe(&self) -> String {
+        "always present".to_owned()
+    }
+
+    fn budget(&self) -> Budget {
+        Budget::ALL
+    }
+
     fn decode(&self, jpeg: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
-        let codestream = Codestream::parse(jpeg, &options.limits)?;
-        let plan = DecodePlan::new(&codestream, options)?;
-        let mut pixels = vec![SENTINEL; plan.layout().required_len()];
-        let report = cpu::decode_into(&plan, plan.layout(), &mut pixels)?;
-        Ok(Image { pixels, report })
+        on_cpu(jpeg, options)
     }
 
     fn decode_batch(&self, files: &[(Arc<[u8]>, DecodeOptions)]) -> Vec<Result<Image, Error>> {
         decode_on(&self.batches, files)
     }
+
+    fn decode_all(&self, files: &[(Arc<[u8]>, DecodeOptions)]) -> Vec<Result<Image, Error>> {
+        files.iter().map(|(jpeg, options)| on_cpu(jpeg, options)).collect()
+    }
+}
+
+/// Decodes one file on this thread of the CPU into memory that held [`SENTINEL`]: what all others are compared with.
+///
+/// # Errors
+/// Whatever the decoder says.
+pub fn on_cpu(jpeg: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
+    let codestream = Codestream::parse(jpeg, &options.limits)?;
+    let plan = DecodePlan::new(&codestream, options)?;
+    let mut pixels = vec![SENTINEL; plan.layout().required_len()];
+    let report = cpu::decode_into(&plan, plan.layout(), &mut pixels)?;
+    Ok(Image { pixels, report })
 }
 
 /// Decodes files as one submission to a CPU backend, each into a buffer of its own.
@@ -179,7 +235,14 @@ pub fn decode_on(backend: &CpuBackend, files: &[(Arc<[u8]>, DecodeOptions)]) -> 
 
 /// A buffer of the right size, or an empty one if the file has no plan.
 fn buffer_for(jpeg: &[u8], options: &DecodeOptions) -> HostBuffer {
-    let len = Codestream::parse(jpeg, &options.limits)
-        .and_then(|codestream| Ok(DecodePlan::new(&codestream, options)?.layout().required_len()));
-    HostBuffer::new(vec![SENTINEL; len.unwrap_or(0)])
+    HostBuffer::new(vec![SENTINEL; packed_len(jpeg, options).unwrap_or(0)])
+}
+
+/// Bytes of the packed pixels.
+///
+/// # Errors
+/// If the file has no plan.
+pub fn packed_len(jpeg: &[u8], options: &DecodeOptions) -> Result<usize, Error> {
+    let codestream = Codestream::parse(jpeg, &options.limits)?;
+    Ok(DecodePlan::new(&codestream, options)?.layout().required_len())
 }

@@ -1,6 +1,6 @@
 //! The comparer: two buffers of pixels of the same layout, and how far they are apart.
 
-use isopel_core::{Image, PixelLayout};
+use isopel_core::{Error, Image, PixelLayout};
 
 /// How far two buffers of pixels are apart. Bytes between rows do not count.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,6 +96,35 @@ pub fn compare_images(left: &Image, right: &Image) -> Result<Difference, Compare
         return Err(CompareError::Layout { left: describe(left_layout), right: describe(right_layout) });
     }
     compare(&left.pixels, &right.pixels, left_layout)
+}
+
+/// Whether two decodes of the same file have the same outcome, the route aside: pixels and report, or error.
+///
+/// # Errors
+/// What is different.
+pub fn compare_outcomes(left: &Result<Image, Error>, right: &Result<Image, Error>) -> Result<(), String> {
+    match (left, right) {
+        (Ok(left), Ok(right)) => {
+            let difference = compare_images(left, right).map_err(|error| error.to_string())?;
+            if difference.first.is_some() {
+                return Err(format!("{difference:?}"));
+            }
+            let mut report = right.report.clone();
+            report.route = left.report.route;
+            if report != left.report {
+                return Err(format!("the reports differ: {:?} and {report:?}", left.report));
+            }
+            Ok(())
+        }
+        (Err(left), Err(right)) if left == right => Ok(()),
+        (left, right) => {
+            let in_words = |result: &Result<Image, Error>| match result {
+                Ok(_) => "a picture".to_owned(),
+                Err(error) => format!("{} ({error})", error.code()),
+            };
+            Err(format!("{} on the left, {} on the right", in_words(left), in_words(right)))
+        }
+    }
 }
 
 fn describe(layout: &PixelLayout) -> String {

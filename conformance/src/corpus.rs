@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// The repository's root; the tables name files from there.
 pub fn root() -> PathBuf {
@@ -115,6 +116,17 @@ pub fn decodable(max_pixels: u64) -> Result<Vec<(GoldenRow, Vec<u8>)>, CorpusErr
         comparable && small && !NOT_DECODED.contains(&row.name())
     });
     rows.map(|row| row.bytes().map(|bytes| (row, bytes))).collect()
+}
+
+/// A file with its row, shared between jobs.
+pub type SharedFile = (GoldenRow, Arc<[u8]>);
+
+/// [`decodable`] with the files' bytes as batches want them.
+///
+/// # Errors
+/// [`CorpusError`].
+pub fn decodable_shared(max_pixels: u64) -> Result<Vec<SharedFile>, CorpusError> {
+    Ok(decodable(max_pixels)?.into_iter().map(|(row, jpeg)| (row, jpeg.into())).collect())
 }
 
 impl GoldenRow {

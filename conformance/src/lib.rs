@@ -9,10 +9,12 @@
 pub mod backends;
 pub mod compare;
 pub mod corpus;
+pub mod gpu;
 pub mod naive;
 pub mod random;
 pub mod summary;
 pub mod tolerance;
+pub mod writer;
 
 use sha2::{Digest, Sha256};
 

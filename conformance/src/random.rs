@@ -40,6 +40,18 @@ impl Random {
         self.below(bound as usize) as u32
     }
 
+    /// At most `count` of the items, in their order.
+    pub fn pick<T>(&mut self, items: Vec<T>, count: usize) -> Vec<T> {
+        let (mut wanted, mut left) = (count.min(items.len()), items.len());
+        let mut keep = || {
+            let kept = self.below(left) < wanted;
+            left -= 1;
+            wanted -= usize::from(kept);
+            kept
+        };
+        items.into_iter().filter(|_| keep()).collect()
+    }
+
     /// Eight bits.
     pub fn byte(&mut self) -> u8 {
         (self.next_u64() >> 56) as u8
@@ -75,5 +87,18 @@ mod tests {
         let mut random = Random::new(1);
         assert!((0..1000).all(|_| random.below(7) < 7));
         assert_eq!(random.below(1), 0);
+    }
+
+    #[test]
+    fn as_many_are_picked_as_asked_for() {
+        let mut random = Random::new(2);
+        for count in [0, 1, 7, 19, 20, 21, usize::MAX] {
+            let picked = random.pick((0..20).collect(), count);
+            assert_eq!(picked.len(), count.min(20));
+            assert!(picked.is_sorted());
+        }
+        let mut seen = [0; 20];
+        (0..1000).for_each(|_| random.pick((0..20).collect(), 5).into_iter().for_each(|item: usize| seen[item] += 1));
+        assert!(seen.iter().all(|&times| (180..320).contains(&times)), "{seen:?}");
     }
 }

@@ -48,7 +48,7 @@ impl Summary {
             .map(|presence| Line {
                 name: presence.name,
                 ran: presence.backend.is_ok(),
-                reason: presence.backend.as_ref().err().copied().unwrap_or("always present").to_owned(),
+                reason: presence.backend.as_ref().map_or_else(String::clone, |backend| backend.describe()),
             })
             .collect();
         let corpus = real_corpus();

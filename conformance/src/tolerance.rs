@@ -16,12 +16,20 @@ pub struct Tolerance {
 }
 
 /// One row per backend and route.
-pub const TOLERANCES: &[Tolerance] = &[Tolerance {
-    backend: "cpu",
-    route: "cpu",
-    max_difference: 0,
-    reason: "the exact decoder: libjpeg-turbo's arithmetic, step by step",
-}];
+pub const TOLERANCES: &[Tolerance] = &[
+    Tolerance {
+        backend: "cpu",
+        route: "cpu",
+        max_difference: 0,
+        reason: "the exact decoder: libjpeg-turbo's arithmetic, step by step",
+    },
+    Tolerance {
+        backend: "wgpu",
+        route: "wgpu, from coefficients",
+        max_difference: 0,
+        reason: "the CPU's coefficients, and its integer arithmetic step by step in shaders",
+    },
+];
 
 /// Why pixels are not good enough.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

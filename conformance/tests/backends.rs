@@ -1,13 +1,17 @@
 //! Every file of the corpus on every backend: libjpeg-turbo's pixels, warnings where they are due, and errors of
 //! the right kind.
 
-use isopel_conformance::backends::{self, ConformanceBackend};
-use isopel_conformance::compare::compare_images;
+use std::sync::Arc;
+
+use isopel_conformance::backends::{self, ConformanceBackend, on_cpu};
+use isopel_conformance::compare::{compare_images, compare_outcomes};
 use isopel_conformance::corpus::{self, Expected, GoldenRow, HazardRow};
+use isopel_conformance::random::{self, Random};
 use isopel_conformance::sha256;
 use isopel_conformance::tolerance::tolerance;
 use isopel_core::{
-    Codestream, DecodeOptions, Error, FormatRequest, Image, Limits, OrientationPolicy, PixelFormat, Strictness, cpu,
+    Codestream, DecodeOptions, DisplayRect, Error, FormatRequest, Image, Limits, Orientation, OrientationPolicy,
+    PixelFormat, Strictness, cpu,
 };
 use rayon::prelude::*;
 
@@ -204,6 +208,65 @@ fn twins_have_equal_pixels() {
         let difference = compare_images(&decode(&row.bytes().unwrap()), &decode(&twin)).unwrap();
         assert_eq!(difference.first, None, "{}: {difference:?}", row.file);
     });
+}
+
+/// Exact backends against the CPU: all files, orientations and formats, wholes and regions, in batches of several
+/// sizes. Pixels, reports and errors are the same.
+#[test]
+fn exact_backends_are_the_cpus_equals() {
+    let seed = random::seed(0xE9A1);
+    for backend in backends::present().into_iter().filter(|backend| backend.name() != "cpu") {
+        let budget = backend.budget();
+        let mut random = Random::new(seed);
+        let mut cases = Vec::new();
+        for (name, jpeg) in files_for_equality(budget.pixels) {
+            for format in PixelFormat::ALL {
+                for orientation in Orientation::ALL {
+                    let whole =
+                        DecodeOptions::default().format(format).orientation(OrientationPolicy::Set(orientation));
+                    let start = |random: &mut Random| random.below_u32(20);
+                    let length = |random: &mut Random| 1 + random.below_u32(30);
+                    let (x, y, width, height) =
+                        (start(&mut random), start(&mut random), length(&mut random), length(&mut random));
+                    // Some lie outside, and then both must say so.
+                    let region = whole.region(DisplayRect::new(x, y, width, height));
+                    cases.extend([whole, region].map(|options| (name.clone(), (jpeg.clone(), options))));
+                }
+            }
+        }
+        let cases = random.pick(cases, budget.cases);
+        println!("{}: {} cases", backend.name(), cases.len());
+        let mut rest = &cases[..];
+        for size in [1, 3, 64].into_iter().cycle() {
+            let (batch, later) = rest.split_at(size.min(rest.len()));
+            if batch.is_empty() {
+                break;
+            }
+            let requests: Vec<_> = batch.iter().map(|(_, request)| request.clone()).collect();
+            for ((name, (jpeg, options)), found) in batch.iter().zip(backend.decode_batch(&requests)) {
+                compare_outcomes(&on_cpu(jpeg, options), &found).unwrap_or_else(|error| {
+                    panic!("{name} with {options:?} on {}, in a batch of {size}: {error}", backend.name())
+                });
+            }
+            rest = later;
+        }
+    }
+}
+
+/// Whole files, files cut off, and the file of extreme coefficients once more than its turn.
+fn files_for_equality(max_pixels: u64) -> Vec<(String, Arc<[u8]>)> {
+    let mut files = Vec::new();
+    for (row, jpeg) in corpus::decodable_shared(max_pixels).unwrap() {
+        if row.path.contains("/generated/") {
+            files.push((format!("{} cut off", row.path), jpeg[..jpeg.len() * 2 / 3].into()));
+        }
+        if row.name() == "damage-extreme-coefs.jpg" {
+            files.extend((0..4).map(|_| (row.path.clone(), jpeg.clone())));
+        }
+        files.push((row.path, jpeg));
+    }
+    assert!(files.iter().any(|(name, _)| name.ends_with("damage-extreme-coefs.jpg")));
+    files
 }
 
 #[test]

@@ -17,21 +17,30 @@ fn options(format: PixelFormat) -> DecodeOptions {
 
 #[test]
 fn formats_hold_the_same_colours() {
-    let files = corpus::decodable(700 * 700).unwrap();
+    const FORMATS: [PixelFormat; 6] = [
+        PixelFormat::Rgb8,
+        PixelFormat::Rgba8,
+        PixelFormat::Bgr8,
+        PixelFormat::Rgb8Planar,
+        PixelFormat::Gray8,
+        PixelFormat::ComponentPlanes,
+    ];
     for backend in backends::present() {
+        let files = corpus::decodable_shared(backend.budget().pixels).unwrap();
         files.par_iter().for_each(|(row, jpeg)| {
-            let decode = |format| backend.decode(jpeg, &options(format)).unwrap();
-            let rgb = decode(PixelFormat::Rgb8);
+            let images = backend.decode_all(&FORMATS.map(|format| (jpeg.clone(), options(format))));
+            let images: Vec<Image> = images.into_iter().map(Result::unwrap).collect();
+            let [rgb, rgba8, bgr8, planar8, gray, components] = &images[..] else { panic!("one image per format") };
             let name = &row.path;
             let pixels = || rgb.pixels.chunks_exact(3);
             let rgba: Vec<u8> = pixels().flat_map(|pixel| [pixel[0], pixel[1], pixel[2], 255]).collect();
-            assert!(decode(PixelFormat::Rgba8).pixels == rgba, "{name}: rgba8");
+            assert!(rgba8.pixels == rgba, "{name}: rgba8");
             let bgr: Vec<u8> = pixels().flat_map(|pixel| [pixel[2], pixel[1], pixel[0]]).collect();
-            assert!(decode(PixelFormat::Bgr8).pixels == bgr, "{name}: bgr8");
+            assert!(bgr8.pixels == bgr, "{name}: bgr8");
             let planar: Vec<u8> = (0..3).flat_map(|channel| pixels().map(move |pixel| pixel[channel])).collect();
-            assert!(decode(PixelFormat::Rgb8Planar).pixels == planar, "{name}: rgb8-planar");
-            check_gray(name, &rgb, &decode(PixelFormat::Gray8));
-            check_components(name, jpeg, &rgb, &decode(PixelFormat::Gray8), &decode(PixelFormat::ComponentPlanes));
+            assert!(planar8.pixels == planar, "{name}: rgb8-planar");
+            check_gray(name, rgb, gray);
+            check_components(name, jpeg, rgb, gray, components);
         });
     }
 }

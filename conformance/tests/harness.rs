@@ -1,11 +1,13 @@
 //! Tests of the tests: the comparer, the tolerances and the requirements must fail when they should.
 
 use isopel_conformance::backends::{self, Presence, RequireError, Required};
-use isopel_conformance::compare::{CompareError, Difference, FirstDifference, compare, compare_images};
+use isopel_conformance::compare::{
+    CompareError, Difference, FirstDifference, compare, compare_images, compare_outcomes,
+};
 use isopel_conformance::corpus;
 use isopel_conformance::naive;
 use isopel_conformance::tolerance::{TOLERANCES, ToleranceError, tolerance};
-use isopel_core::{DecodeOptions, Image, PixelFormat, Rect, StoredRect};
+use isopel_core::{DecodeOptions, Error, Image, PixelFormat, Rect, Route, StoredRect};
 
 fn decoded(options: &DecodeOptions) -> Image {
     let jpeg = corpus::hazard("container-base-420.jpg").unwrap();
@@ -79,6 +81,25 @@ fn different_layouts_and_short_buffers_are_errors() {
 }
 
 #[test]
+fn outcomes_that_differ_are_told_apart() {
+    let image = decoded(&DecodeOptions::default());
+    let mut elsewhere = image.clone();
+    elsewhere.report.route = Route::WgpuFromCoefficients;
+    assert_eq!(compare_outcomes(&Ok(image.clone()), &Ok(elsewhere)), Ok(()));
+    let mut pixel = image.clone();
+    pixel.pixels[4_000] ^= 0x10;
+    let mut rows = image.clone();
+    rows.report.valid_rows -= 1;
+    let [empty, lost] = [Error::Internal("a".into()), Error::Internal("b".into())];
+    for other in [Ok(pixel), Ok(rows), Ok(decoded(&DecodeOptions::default().format(PixelFormat::Bgr8))), Err(lost)] {
+        assert!(compare_outcomes(&Ok(image.clone()), &other).is_err());
+        assert!(compare_outcomes(&other, &Ok(image.clone())).is_err());
+        assert!(compare_outcomes(&other, &Err(empty.clone())).is_err());
+    }
+    assert_eq!(compare_outcomes(&Err(empty.clone()), &Err(empty)), Ok(()));
+}
+
+#[test]
 fn every_tolerance_is_respected_to_the_level() {
     for row in TOLERANCES {
         let difference = |max| Difference { max, mean: 0.0, share_differing: 0.0, first: None };
@@ -114,7 +135,7 @@ fn a_required_backend_that_is_absent_is_a_failure() {
     let absent = || {
         let mut all = backends::all();
         all.retain(|presence| presence.name == "cpu");
-        all.push(Presence { name: "wgpu", backend: Err("no adapter") });
+        all.push(Presence { name: "wgpu", backend: Err("no adapter".to_owned()) });
         all
     };
     assert_eq!(Required::parse("cpu").unwrap().check(&absent()), Ok(()));

@@ -2,14 +2,16 @@
 //! error.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use isopel_conformance::backends::{self, ConformanceBackend};
 use isopel_conformance::corpus;
+use isopel_conformance::naive::Picture;
 use isopel_conformance::random::{self, Random};
 use isopel_core::{
-    Codestream, DecodeOptions, DecodePlan, Error, Image, LimitError, Limits, PixelFormat, Strictness, cpu,
+    Codestream, DecodeOptions, DecodePlan, Error, Image, LimitError, Limits, OrientationPolicy, PixelFormat, Rect,
+    StoredRect, Strictness, cpu,
 };
 use rayon::prelude::*;
 
@@ -38,17 +40,29 @@ impl Failures {
     }
 }
 
-/// Decodes leniently and strictly, and checks what every file must keep to.
-fn check(backend: &dyn ConformanceBackend, jpeg: &[u8], what: impl Fn() -> String, failures: &Failures) {
-    let decode = |strictness| {
-        catch_unwind(AssertUnwindSafe(|| backend.decode(jpeg, &options(strictness)))).map_err(|_| "panicked")
-    };
-    let verdict = decode(Strictness::Lenient).and_then(|lenient| {
-        let strict = decode(Strictness::Strict)?;
-        contract(jpeg, &lenient, &strict)
+/// Decodes files leniently and strictly, and checks what every file must keep to. `name` tells which file it was.
+fn check(backend: &dyn ConformanceBackend, files: Vec<Arc<[u8]>>, name: impl Fn(usize) -> String, failures: &Failures) {
+    let requests: Vec<_> = files
+        .iter()
+        .flat_map(|jpeg| {
+            [Strictness::Lenient, Strictness::Strict].map(|strictness| (jpeg.clone(), options(strictness)))
+        })
+        .collect();
+    let decode_all = |requests| catch_unwind(AssertUnwindSafe(|| backend.decode_all(requests)));
+    // After a panic, one by one, to find the file.
+    let results = decode_all(&requests).unwrap_or_else(|_| {
+        let one_by_one = requests.chunks(2).enumerate().flat_map(|(index, pair)| {
+            decode_all(pair).unwrap_or_else(|_| {
+                failures.push(format!("{} on {}: panicked", name(index), backend.name()));
+                vec![Err(Error::Internal(String::new())), Err(Error::Internal(String::new()))]
+            })
+        });
+        one_by_one.collect()
     });
-    if let Err(problem) = verdict {
-        failures.push(format!("{} on {}: {problem}", what(), backend.name()));
+    for (index, (jpeg, results)) in files.iter().zip(results.chunks(2)).enumerate() {
+        if let Err(problem) = contract(jpeg, &results[0], &results[1]) {
+            failures.push(format!("{} on {}: {problem}", name(index), backend.name()));
+        }
     }
 }
 
@@ -92,16 +106,18 @@ fn truncated_files() {
     let seed = random::seed(1);
     let failures = Failures::default();
     for backend in backends::present() {
-        files().par_iter().for_each(|(name, jpeg)| {
+        let files = files();
+        let most = backend.budget().per_file(files.len());
+        files.par_iter().for_each(|(name, jpeg)| {
             let mut random = Random::for_name(seed, name);
             let cuts: Vec<usize> = if jpeg.len() < 1500 {
                 (0..jpeg.len()).collect()
             } else {
                 (0..200).map(|_| random.below(jpeg.len())).collect()
             };
-            for cut in cuts {
-                check(&*backend, &jpeg[..cut], || format!("{name} cut to {cut} bytes"), &failures);
-            }
+            let cuts = random.pick(cuts, most);
+            let cut_files = cuts.iter().map(|&cut| jpeg[..cut].into()).collect();
+            check(&*backend, cut_files, |index| format!("{name} cut to {} bytes", cuts[index]), &failures);
         });
     }
     failures.assert_none();
@@ -112,12 +128,14 @@ fn mutated_files() {
     let seed = random::seed(2);
     let failures = Failures::default();
     for backend in backends::present() {
-        files().par_iter().filter(|(_, jpeg)| !jpeg.is_empty()).for_each(|(name, jpeg)| {
-            for round in 0..200 {
+        let files = files();
+        let rounds = backend.budget().per_file(files.len()).min(200) as u64;
+        files.par_iter().filter(|(_, jpeg)| !jpeg.is_empty()).for_each(|(name, jpeg)| {
+            let mutated = (0..rounds).map(|round| {
                 let mut random = Random::for_name(seed.wrapping_add(round), name);
-                let mutated = mutate(jpeg, &mut random);
-                check(&*backend, &mutated, || format!("{name}, seed {seed}, round {round}"), &failures);
-            }
+                mutate(jpeg, &mut random).into()
+            });
+            check(&*backend, mutated.collect(), |round| format!("{name}, seed {seed}, round {round}"), &failures);
         });
     }
     failures.assert_none();
@@ -158,35 +176,48 @@ fn regions_of_mutated_files_are_crops() {
     let failures = Failures::default();
     for backend in backends::present() {
         let files = corpus::decodable(200 * 200).unwrap();
+        let rounds = backend.budget().per_file(files.len()).min(60) as u64;
         files.par_iter().for_each(|(row, jpeg)| {
-            for round in 0..60 {
-                let mut random = Random::for_name(seed.wrapping_add(round), &row.path);
-                let mutated = mutate(jpeg, &mut random);
-                let verdict = catch_unwind(AssertUnwindSafe(|| region_of(&*backend, &mutated, &mut random)));
-                match verdict {
-                    Ok(true) => {}
-                    Ok(false) => failures.push(format!("{}, seed {seed}, round {round}: not the crop", row.path)),
-                    Err(_) => failures.push(format!("{}, seed {seed}, round {round}: panicked", row.path)),
+            let verdict = catch_unwind(AssertUnwindSafe(|| {
+                let wrong = regions_that_are_no_crops(&*backend, jpeg, &row.path, seed, rounds);
+                for round in wrong {
+                    failures.push(format!("{}, seed {seed}, round {round}: not the crop", row.path));
                 }
+            }));
+            if verdict.is_err() {
+                failures.push(format!("{}, seed {seed}: panicked", row.path));
             }
         });
     }
     failures.assert_none();
 }
 
-fn region_of(backend: &dyn ConformanceBackend, jpeg: &[u8], random: &mut Random) -> bool {
-    use isopel_conformance::naive::Picture;
-    use isopel_core::{OrientationPolicy, Rect, StoredRect};
-
+/// Decodes a random region of each of `rounds` mutations of a file; tells the rounds that went wrong.
+fn regions_that_are_no_crops(
+    backend: &dyn ConformanceBackend,
+    jpeg: &[u8],
+    name: &str,
+    seed: u64,
+    rounds: u64,
+) -> Vec<usize> {
     let options = options(Strictness::Lenient).orientation(OrientationPolicy::Ignore);
-    let Ok(full) = backend.decode(jpeg, &options) else { return true };
-    let size = full.size();
-    let (x, y) = (random.below_u32(size.width), random.below_u32(size.height));
-    let rect = Rect::new(x, y, 1 + random.below_u32(size.width - x), 1 + random.below_u32(size.height - y));
-    match backend.decode(jpeg, &options.region(StoredRect::from_rect(rect))) {
-        Ok(image) => Picture::planes(&image)[0] == Picture::planes(&full)[0].crop(rect),
-        Err(_) => false,
+    let mut randoms: Vec<Random> = (0..rounds).map(|round| Random::for_name(seed.wrapping_add(round), name)).collect();
+    let wholes: Vec<_> = randoms.iter_mut().map(|random| (Arc::from(mutate(jpeg, random)), options)).collect();
+    let (mut regions, mut expected) = (Vec::new(), Vec::new());
+    for (round, full) in backend.decode_all(&wholes).into_iter().enumerate() {
+        let (Ok(full), random) = (full, &mut randoms[round]) else { continue };
+        let size = full.size();
+        let (x, y) = (random.below_u32(size.width), random.below_u32(size.height));
+        let rect = Rect::new(x, y, 1 + random.below_u32(size.width - x), 1 + random.below_u32(size.height - y));
+        regions.push((wholes[round].0.clone(), options.region(StoredRect::from_rect(rect))));
+        expected.push((round, Picture::planes(&full)[0].crop(rect)));
     }
+    let found = backend.decode_all(&regions);
+    let wrong = expected.into_iter().zip(found).filter(|((_, crop), found)| match found {
+        Ok(image) => Picture::planes(image)[0] != *crop,
+        Err(_) => true,
+    });
+    wrong.map(|((round, _), _)| round).collect()
 }
 
 #[test]
@@ -332,7 +363,7 @@ fn limits_can_be_lifted() {
     let options = DecodeOptions::default()
         .limits(Limits { max_memory: 64 << 20, ..Limits::none() })
         .format(PixelFormat::Gray8)
-        .region(isopel_core::StoredRect::new(100, 0, 10, 10));
+        .region(StoredRect::new(100, 0, 10, 10));
     let image = cpu::decode(&DecodePlan::new(&codestream, &options).unwrap()).unwrap();
     assert_eq!(image.pixels.len(), 100);
 }

@@ -1,36 +1,46 @@
 //! An orientation is a turn of the stored pixels, in every format, on every backend.
 
 use isopel_conformance::naive::Picture;
+use isopel_conformance::random::{self, Random};
 use isopel_conformance::{backends, corpus};
 use isopel_core::{DecodeOptions, Orientation, OrientationPolicy, PixelFormat};
 use rayon::prelude::*;
 
 #[test]
 fn set_orientations_turn_the_stored_pixels() {
-    let files = corpus::decodable(700 * 700).unwrap();
+    let seed = random::seed(0x0E1F);
     for backend in backends::present() {
+        let budget = backend.budget();
+        let files = corpus::decodable_shared(budget.pixels).unwrap();
         files.par_iter().for_each(|(row, jpeg)| {
-            for format in PixelFormat::ALL {
-                let options = DecodeOptions::default().format(format);
-                let Ok(stored) = backend.decode(jpeg, &options.orientation(OrientationPolicy::Ignore)) else {
+            let request = |format, policy| (jpeg.clone(), DecodeOptions::default().format(format).orientation(policy));
+            let stored = PixelFormat::ALL.map(|format| request(format, OrientationPolicy::Ignore));
+            let stored = backend.decode_all(&stored);
+            let mut cases = Vec::new();
+            for (format, stored) in PixelFormat::ALL.into_iter().zip(&stored) {
+                let Ok(stored) = stored else {
                     assert!(format == PixelFormat::Cmyk8 && row.format != "cmyk8", "{} as {format}", row.path);
                     continue;
                 };
                 assert_eq!(stored.report.orientation, Orientation::Normal);
-                let stored = Picture::planes(&stored);
-                for orientation in Orientation::ALL {
-                    let turned = options.orientation(OrientationPolicy::Set(orientation));
-                    let turned = backend.decode(jpeg, &turned).unwrap();
-                    let exif = orientation.to_exif();
-                    let expected: Vec<Picture> = stored.iter().map(|plane| plane.shown_with(exif)).collect();
-                    assert!(
-                        Picture::planes(&turned) == expected,
-                        "{} as {format}, orientation {exif} on {}",
-                        row.path,
-                        backend.name()
-                    );
-                    assert_eq!(turned.report.orientation, orientation);
-                }
+                cases.extend(Orientation::ALL.map(|orientation| (format, stored, orientation)));
+            }
+            let cases = Random::for_name(seed, &row.path).pick(cases, budget.per_file(files.len()));
+            let turned =
+                cases.iter().map(|&(format, _, orientation)| request(format, OrientationPolicy::Set(orientation)));
+            let turned = backend.decode_all(&turned.collect::<Vec<_>>());
+            for ((format, stored, orientation), turned) in cases.into_iter().zip(turned) {
+                let turned = turned.unwrap();
+                let exif = orientation.to_exif();
+                let expected: Vec<Picture> =
+                    Picture::planes(stored).iter().map(|plane| plane.shown_with(exif)).collect();
+                assert!(
+                    Picture::planes(&turned) == expected,
+                    "{} as {format}, orientation {exif} on {}",
+                    row.path,
+                    backend.name()
+                );
+                assert_eq!(turned.report.orientation, orientation);
             }
         });
     }

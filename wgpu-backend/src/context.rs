@@ -8,6 +8,7 @@ use crate::error::{NAME, WgpuUnavailable, lost};
 use crate::pack::PackMemory;
 use crate::pipelines::Pipelines;
 use crate::pool::{BufferPool, StagingPool};
+use crate::stages::STAGES;
 use crate::tile::TileLimits;
 use crate::wave::BindingLimits;
 
@@ -125,7 +126,7 @@ impl WgpuBackend {
     /// that the device was not asked for are respected.
     ///
     /// # Errors
-    /// [`WgpuUnavailable::SelfTest`].
+    /// [`WgpuUnavailable::Limits`], [`WgpuUnavailable::SelfTest`].
     pub async fn from_device(
         device: wgpu::Device,
         queue: wgpu::Queue,
@@ -142,6 +143,11 @@ impl WgpuBackend {
         lost: Arc<Mutex<Option<String>>>,
     ) -> Result<Self, WgpuUnavailable> {
         let device_limits = device.limits();
+        let needed = STAGES.iter().map(|stage| stage.bindings.len() as u32).max().unwrap_or(0);
+        let allowed = device_limits.max_storage_buffers_per_shader_stage;
+        if allowed < needed {
+            return Err(WgpuUnavailable::Limits { adapter: name_of(&adapter), allowed, needed });
+        }
         let storage = wgpu::BufferUsages::STORAGE;
         #[cfg(not(target_arch = "wasm32"))]
         let threads = cpu::CpuBackend::new(threads);
@@ -219,6 +225,9 @@ impl WgpuBackend {
     /// Runs `work` and catches what the device finds wrong with it. Natively errors are known when it returns;
     /// on the web they arrive later, as uncaptured errors.
     pub(crate) fn guarded<R>(&self, work: impl FnOnce() -> R) -> Result<R, BackendError> {
+        // Only a poll tells that the device is gone, and errors of lost devices reach no scope.
+        #[cfg(not(target_arch = "wasm32"))]
+        let _ = self.device.poll(wgpu::PollType::Poll);
         self.check_device()?;
         let scopes = [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal]
             .map(|filter| self.device.push_error_scope(filter));

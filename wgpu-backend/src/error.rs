@@ -28,6 +28,19 @@ pub enum WgpuUnavailable {
         /// What the driver said.
         message: String,
     },
+    /// The caller's device was opened with limits that are too low.
+    #[error(
+        "the device on {adapter} binds {allowed} storage buffers per stage, {needed} are needed; \
+         open it with wgpu's default limits"
+    )]
+    Limits {
+        /// The adapter's name and driver.
+        adapter: String,
+        /// Storage buffers that the device binds.
+        allowed: u32,
+        /// Storage buffers that a stage needs.
+        needed: u32,
+    },
     /// The adapter computes wrong pixels.
     #[error("the adapter {adapter} fails the self-test ({message}); its driver is not usable")]
     SelfTest {

@@ -4,6 +4,9 @@ use std::sync::Mutex;
 
 use isopel_core::{Block, CoefficientReport, DecodePlan, Error, decode_coefficients};
 
+/// A block's header has 25 bits for the index of its first symbol.
+pub(crate) const MAX_SYMBOLS: usize = 1 << 25;
+
 /// The coefficients of a plan's window.
 pub(crate) struct PackedCoefficients {
     /// Per block, component by component: index of its first symbol << 7 | number of symbols.

@@ -6,7 +6,7 @@ use isopel_core::{
 };
 
 use crate::layout::{CHANNEL_LUMA, CHANNEL_OPAQUE, Color, Component, Filter, Output};
-use crate::pack::{BlockWindow, PackMemory, PackedCoefficients, block_windows, pack};
+use crate::pack::{BlockWindow, MAX_SYMBOLS, PackMemory, PackedCoefficients, block_windows, pack};
 
 /// What one tile may take, so that no buffer of a wave of tiles exceeds a binding.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +47,7 @@ pub(crate) fn prepare(
     jpeg: &[u8],
     options: &DecodeOptions,
     stride: impl FnOnce(&PixelLayout) -> Option<usize>,
-    limits: TileLimits,
+    mut limits: TileLimits,
     memory: &PackMemory,
 ) -> Result<PreparedJob, Error> {
     let codestream = Codestream::parse(jpeg, &options.limits)?;
@@ -56,14 +56,21 @@ pub(crate) fn prepare(
         Some(stride) => plan.layout().clone().with_stride(stride)?,
         None => plan.layout().clone(),
     };
-    let mut tiles = Vec::new();
-    let mut found: Vec<(StoredRect, CoefficientReport)> = Vec::new();
-    for rows in bands(&plan, &layout, limits) {
-        let band = band_plan(&plan, options, rows)?;
-        let (tile, report) = Tile::new(&plan, &band, &layout, memory)?;
-        tiles.push(tile);
-        found.push((band.region(), report));
-    }
+    let (tiles, found) = loop {
+        let mut tiles: Vec<Tile> = Vec::new();
+        let mut found: Vec<(StoredRect, CoefficientReport)> = Vec::new();
+        for rows in bands(&plan, &layout, limits) {
+            let band = band_plan(&plan, options, rows)?;
+            let (tile, report) = Tile::new(&plan, &band, &layout, memory)?;
+            tiles.push(tile);
+            found.push((band.region(), report));
+        }
+        if tiles.iter().all(|tile| tile.packed.symbols.len() < MAX_SYMBOLS) {
+            break (tiles, found);
+        }
+        // A rare picture, large and full of detail; large bindings would let it have one tile.
+        limits.blocks = (limits.blocks / 2).min(MAX_SYMBOLS as u64 / 128).max(1);
+    };
     let report = Report::new(&plan, &layout, Route::WgpuFromCoefficients, merged(found, plan.region()));
     Ok(PreparedJob { tiles, layout, report })
 }

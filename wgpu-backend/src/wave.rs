@@ -4,6 +4,7 @@
 use bytemuck::{Pod, cast_slice};
 
 use crate::layout::{Component, Output};
+use crate::pack::MAX_SYMBOLS;
 use crate::pipelines::{Pipeline, Pipelines};
 use crate::stages::{Access, STAGES};
 use crate::tile::Tile;
@@ -78,8 +79,7 @@ impl TileSize {
 
     /// Whether both fit one binding together.
     pub(crate) fn fits_with(&self, other: &TileSize, max_binding: u64) -> bool {
-        // Block headers count symbols with 25 bits.
-        let max_symbols = max_binding.min(4 << 25);
+        let max_symbols = max_binding.min(4 * MAX_SYMBOLS as u64);
         self.plane_bytes + other.plane_bytes <= max_binding && self.symbol_bytes + other.symbol_bytes < max_symbols
     }
 

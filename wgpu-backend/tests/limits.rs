@@ -50,10 +50,10 @@ fn hazards_within_the_webgpu_defaults() {
     check_all(&backend, files);
 }
 
-/// With bindings of a quarter of a megabyte, pictures of the corpus have several bands.
+/// With bindings of half a megabyte, small have several bands.
 #[test]
 fn many_bands_in_all_orientations_and_formats() {
-    const BINDING: u64 = 1 << 18;
+    const BINDING: u64 = 1 << 19;
     let limits = wgpu::Limits { max_storage_buffer_binding_size: BINDING, ..wgpu::Limits::default() };
     let Some((device, queue)) = gpu::callers_device_or_explain(limits) else { return };
     let backend = gpu::on_callers_device(&device, &queue);
@@ -74,20 +74,16 @@ fn many_bands_in_all_orientations_and_formats() {
         let at = damaged.len() / 3 + random.below(damaged.len() / 2);
         damaged[at..at + 20].fill(0);
         for (state, jpeg) in [("whole", whole), ("damaged", damaged)] {
-            for orientation in Orientation::ALL {
-                for format in PixelFormat::ALL {
-                    let options = turned(orientation).format(format);
-                    let name = format!("{size} {sampling:?}, {state}");
-                    files.push((name.clone(), jpeg.clone(), options));
-                    let (x, y) = (random.below_u32(40), random.below_u32(40));
-                    let rect = DisplayRect::new(x, y, 200 + random.below_u32(30), 200 + random.below_u32(30));
-                    files.push((name, jpeg.clone(), options.region(rect)));
-                }
+            let name = format!("{size} {sampling:?}, {state}");
+            for (orientation, format) in Orientation::ALL.into_iter().zip(PixelFormat::ALL.into_iter().cycle()) {
+                files.push((name.clone(), jpeg.clone(), turned(orientation).format(format)));
+            }
+            for (format, orientation) in PixelFormat::ALL.into_iter().zip(Orientation::ALL.into_iter().rev()) {
+                let (x, y) = (random.below_u32(20), random.below_u32(20));
+                let rect = DisplayRect::new(x, y, 240 + random.below_u32(40), 230 + random.below_u32(40));
+                files.push((name.clone(), jpeg.clone(), turned(orientation).format(format).region(rect)));
             }
         }
-    }
-    for (row, jpeg) in corpus::decodable(700 * 700).unwrap().into_iter().filter(|(row, _)| row.width * row.height > 60_000) {
-        files.push((row.path, jpeg, DecodeOptions::default().format(PixelFormat::Rgba8)));
     }
     check_all(&backend, files);
 }
@@ -117,10 +113,8 @@ fn large_pictures_in_colour() {
     let Some(backend) = open() else { return };
     let size = if gpu::is_software(&backend) { Size::new(3_601, 3_303) } else { Size::new(12_001, 9_003) };
     let jpeg = Baseline { size, sampling: &[(2, 2), (1, 1), (1, 1)], quantizer: 8 }.write(pattern);
-    for orientation in [Orientation::Normal, Orientation::Rotate90] {
-        check(&backend, &jpeg, &turned(orientation), &format!("colour, {orientation}"));
-    }
-    let region = turned(Orientation::Rotate270).region(DisplayRect::new(5, 7, 3_291, 3_501));
+    check(&backend, &jpeg, &turned(Orientation::Rotate90), "colour");
+    let region = turned(Orientation::Rotate180).region(DisplayRect::new(5, 700, 3_591, 900));
     check(&backend, &jpeg, &region, "a region of colour");
 }
 

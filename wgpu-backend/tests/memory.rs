@@ -16,9 +16,10 @@ fn resident_kilobytes() -> Option<u64> {
 #[test]
 fn two_thousand_submissions_leave_memory_flat() {
     let Some(backend) = gpu::shared_or_explain() else { return };
-    let files: Vec<std::sync::Arc<[u8]>> = ["container-base-420.jpg", "coding-progressive-420.jpg", "dims-16x16-420.jpg"]
-        .map(|file| corpus::hazard(file).unwrap().into())
-        .into();
+    let files: Vec<std::sync::Arc<[u8]>> =
+        ["container-base-420.jpg", "coding-progressive-420.jpg", "dims-16x16-420.jpg"]
+            .map(|file| corpus::hazard(file).unwrap().into())
+            .into();
     let options = DecodeOptions::default().format(PixelFormat::Rgba8);
     let buffer = gpu::buffer(backend.device(), &vec![0; 45 * 37 * 4]);
     let texture = backend.device().create_texture(&wgpu::TextureDescriptor {

@@ -60,7 +60,7 @@ fn places() -> (Vec<Place>, usize) {
             let width = if orientation == Orientation::Normal { 45 } else { 37 };
             let row = width * format.bytes_per_pixel();
             let strides = [None, Some(row), Some(row + 1), Some(row + 7), Some(row.next_multiple_of(256))];
-            for offset in [0, 4, 252, 256, 260, 1_020] {
+            for offset in [0, 4, 256, 260, 1_020] {
                 for stride in strides {
                     longest = longest.max(offset + stride.unwrap_or(row) * 45 * 3 + 64);
                     places.push(Place { format, orientation, offset, stride });
@@ -83,10 +83,10 @@ fn buffers_with_offsets_and_strides() {
             job(&jpeg, place.options(), WgpuTarget::Buffer(target))
         });
         submit_ok(backend, jobs.collect());
-        for (place, buffer) in places.iter().zip(&buffers) {
+        let found = gpu::read_all(backend.device(), backend.queue(), &buffers);
+        for (place, found) in places.iter().zip(found) {
             let mut expected = vec![SENTINEL; len];
             write_on_cpu(&jpeg, &place.options(), &mut expected, place.offset, place.stride);
-            let found = gpu::read(backend.device(), backend.queue(), buffer);
             assert_eq!((0..len).find(|&at| found[at] != expected[at]), None, "{place:?}: a byte is wrong");
         }
     }
@@ -172,7 +172,7 @@ fn planes_share_words() {
         let jpeg: Arc<[u8]> = corpus::hazard(file).unwrap().into();
         let options = DecodeOptions::default().format(PixelFormat::Rgb8Planar);
         let expected = on_cpu(&jpeg, &options).unwrap().pixels;
-        for _ in 0..20 {
+        for _ in 0..8 {
             let buffers: Vec<_> = (0..64).map(|_| HostBuffer::new(vec![SENTINEL; expected.len()])).collect();
             let target = |buffer: &HostBuffer| WgpuTarget::Host(HostTarget::packed(buffer.clone()));
             submit_ok(backend, buffers.iter().map(|buffer| job(&jpeg, options, target(buffer))).collect());
