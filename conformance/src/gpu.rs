@@ -113,8 +113,11 @@ fn read_mapped(device: &wgpu::Device, staging: &wgpu::Buffer) -> Vec<u8> {
 /// # Panics
 /// As [`shared_or_explain`].
 pub fn callers_device_or_explain(limits: wgpu::Limits) -> Option<(wgpu::Device, wgpu::Queue)> {
+    // Never dropped, since NVIDIA's driver does not survive being unloaded: see the backend's own.
+    static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
+    let new_instance = || wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let instance = INSTANCE.get_or_init(new_instance);
     let open = async {
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let request = wgpu::RequestAdapterOptions::default();
         let adapter = instance.request_adapter(&request).await.map_err(|error| error.to_string())?;
         let descriptor = wgpu::DeviceDescriptor { required_limits: limits, ..Default::default() };

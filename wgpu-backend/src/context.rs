@@ -1,5 +1,7 @@
 //! The device: adapter, limits, pipelines, pools, and the self-test that a driver has to pass.
 
+#[cfg(not(target_arch = "wasm32"))]
+use std::sync::OnceLock;
 use std::sync::{Arc, Mutex};
 
 use isopel_core::{BackendError, Capabilities, Codestream, DecodeOptions, DecodePlan, Error, PixelFormat, cpu};
@@ -98,8 +100,7 @@ impl WgpuBackend {
     /// # Errors
     /// As [`WgpuBackend::new`].
     pub async fn request(options: &WgpuOptions) -> Result<Self, WgpuUnavailable> {
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-        let adapter = request_adapter(&instance, options).await?;
+        let adapter = request_adapter(&instance(), options).await?;
         let limits = if options.webgpu_defaults { wgpu::Limits::default() } else { adapter.limits() };
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("isopel"),
@@ -222,29 +223,38 @@ impl WgpuBackend {
         self.lost.clone()
     }
 
-    /// Runs `work` and catches what the device finds wrong with it. Natively errors are known when it returns;
-    /// on the web they arrive later, as uncaptured errors.
+    /// Runs `work` unless the device is lost, and gives what the device finds wrong with it.
     pub(crate) fn guarded<R>(&self, work: impl FnOnce() -> R) -> Result<R, BackendError> {
         // Only a poll tells that the device is gone, and errors of lost devices reach no scope.
         #[cfg(not(target_arch = "wasm32"))]
         let _ = self.device.poll(wgpu::PollType::Poll);
         self.check_device()?;
+        let (result, error) = self.caught(work);
+        if let Some(error) = error {
+            // The loss of the device explains any other error.
+            #[cfg(not(target_arch = "wasm32"))]
+            let _ = self.device.poll(wgpu::PollType::Poll);
+            self.check_device()?;
+            return Err(error);
+        }
+        Ok(result)
+    }
+
+    /// Runs `work` and catches what the device finds wrong with it. Natively errors are known when it returns;
+    /// on the web they arrive later, as uncaptured errors.
+    pub(crate) fn caught<R>(&self, work: impl FnOnce() -> R) -> (R, Option<BackendError>) {
         let scopes = [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal]
             .map(|filter| self.device.push_error_scope(filter));
         let result = work();
-        for scope in scopes.into_iter().rev() {
-            let error = scope.pop();
-            #[cfg(not(target_arch = "wasm32"))]
-            if let Some(error) = pollster::block_on(error) {
-                // Only a poll tells that the device is gone, which explains any other error.
-                let _ = self.device.poll(wgpu::PollType::Poll);
-                self.check_device()?;
-                return Err(crate::error::from_wgpu(error));
-            }
-            #[cfg(target_arch = "wasm32")]
-            drop(error);
-        }
-        Ok(result)
+        let errors = scopes.into_iter().rev().map(|scope| scope.pop());
+        #[cfg(not(target_arch = "wasm32"))]
+        let error = errors.map(pollster::block_on).fold(None, Option::or).map(crate::error::from_wgpu);
+        #[cfg(target_arch = "wasm32")]
+        let error = {
+            errors.for_each(drop);
+            None
+        };
+        (result, error)
     }
 
     /// Decodes known pictures through every pipeline and compares with the CPU.
@@ -275,11 +285,24 @@ fn decode_on_cpu(jpeg: &[u8], options: &DecodeOptions) -> Result<Vec<u8>, Error>
     Ok(cpu::decode(&plan)?.pixels)
 }
 
+/// One for the process, which is never dropped: with the last instance drivers are unloaded, and NVIDIA's then
+/// crashes the threads that used it when they end.
+#[cfg(not(target_arch = "wasm32"))]
+fn instance() -> wgpu::Instance {
+    static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
+    let open = || wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    INSTANCE.get_or_init(open).clone()
+}
+
+#[cfg(target_arch = "wasm32")]
+fn instance() -> wgpu::Instance {
+    wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle())
+}
+
 /// All adapters that the drivers offer, in one line each.
 #[cfg(not(target_arch = "wasm32"))]
 pub fn adapter_names() -> Vec<String> {
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-    let adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
+    let adapters = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
     adapters.iter().map(|adapter| name_of(&adapter.get_info())).collect()
 }
 

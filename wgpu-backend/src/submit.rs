@@ -148,13 +148,16 @@ impl WgpuBackend {
             let mut encoder =
                 self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("jpeg") });
             let (used, downloads) = self.record(&mut encoder, &jobs, &Memory::Pooled, None);
-            let index = self.queue.submit([encoder.finish()]);
-            used.give_back(self);
-            (index, downloads)
+            (self.queue.submit([encoder.finish()]), used, downloads)
         });
         match queued {
-            Ok((index, downloads)) => {
-                self.report_when_done(jobs, downloads, outcomes, signal);
+            Ok((index, used, downloads)) => {
+                // If the device is lost meanwhile, the callbacks tell.
+                let ((), _) = self.caught(|| {
+                    // Only now: buffers that could not be made would spoil the pools.
+                    used.give_back(self);
+                    self.report_when_done(jobs, downloads, outcomes, signal);
+                });
                 Some(index)
             }
             Err(error) if jobs.len() > 1 && error.kind != BackendErrorKind::DeviceLost => {
@@ -252,14 +255,14 @@ impl WgpuBackend {
                     (buffer, 0)
                 }
             };
-            for (number, tile) in job.prepared.tiles.iter().enumerate() {
+            for tile in &job.prepared.tiles {
                 let tile_size = TileSize::of(tile);
                 if !wave.is_empty() && !size.fits_with(&tile_size, self.limits.max_binding) {
                     self.record_wave(encoder, std::mem::take(&mut wave), memory, &mut used, timestamps);
                     size = TileSize { plane_bytes: 0, symbol_bytes: 0 };
                 }
                 size.add(&tile_size);
-                wave.push((tile, Slot { buffer: buffer.clone(), base, after_previous: number > 0 }));
+                wave.push((tile, Slot { buffer: buffer.clone(), base }));
             }
             outputs.push(buffer);
         }

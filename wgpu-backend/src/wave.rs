@@ -14,8 +14,6 @@ pub(crate) struct Slot {
     pub(crate) buffer: wgpu::Buffer,
     /// Byte of the buffer at which the picture's layout begins; negative for bands with a buffer of their own.
     pub(crate) base: i64,
-    /// Whether the tile is another band of the picture before it, and so shares words with it.
-    pub(crate) after_previous: bool,
 }
 
 /// What a device allows.
@@ -144,24 +142,20 @@ impl<'t> Wave<'t> {
     /// the target with an earlier one go in a later dispatch: within one, the two would race.
     fn lay_out_writes(&mut self, tiles: &[(&Tile, Slot)], first_components: &[u32], upload: &mut Upload<'t>) {
         let mut layers: Vec<Vec<PlacedOutput>> = Vec::new();
-        let mut layer = 0;
         for ((tile, slot), &first_component) in tiles.iter().zip(first_components) {
-            layer = if slot.after_previous { layer + 1 } else { 0 };
-            let mut last_word = None;
             for output in &tile.outputs {
-                if last_word == Some(output.first_word) {
-                    layer += 1;
-                }
-                last_word = Some(output.first_word + output.words - 1);
-                layers.resize_with(layers.len().max(layer + 1), Vec::new);
                 let first = (slot.base + i64::from(output.first_word) * 4) as u64;
-                layers[layer].push(PlacedOutput {
+                let placed = PlacedOutput {
                     target: slot.buffer.clone(),
                     bytes: first..first + u64::from(output.words) * 4,
                     output: *output,
                     base: slot.base,
                     first_component,
-                });
+                };
+                let below = layers.iter().rposition(|layer| layer.iter().any(|earlier| earlier.meets(&placed)));
+                let layer = below.map_or(0, |below| below + 1);
+                layers.resize_with(layers.len().max(layer + 1), Vec::new);
+                layers[layer].push(placed);
             }
         }
         for outputs in layers {
@@ -372,6 +366,31 @@ struct PlacedOutput {
     output: Output,
     base: i64,
     first_component: u32,
+}
+
+impl PlacedOutput {
+    /// Whether the two may have a word in common.
+    fn meets(&self, other: &PlacedOutput) -> bool {
+        let apart = self.bytes.end <= other.bytes.start || other.bytes.end <= self.bytes.start;
+        if apart || self.target != other.target {
+            return false;
+        }
+        // Beside each other in an atlas: the words of one's rows lie between those of the other's.
+        let stride = i64::from(self.output.stride);
+        if other.output.stride != self.output.stride || stride % 4 != 0 {
+            return true;
+        }
+        let (first, second) = (self.first_row_words(), other.first_row_words());
+        let distance = (second.start - first.start).rem_euclid(stride);
+        distance < first.end - first.start || distance + second.end - second.start > stride
+    }
+
+    /// The words of its row 0, as bytes of the target.
+    fn first_row_words(&self) -> std::ops::Range<i64> {
+        let start = self.base + i64::from(self.output.start);
+        let end = start + i64::from(self.output.row_bytes);
+        start.div_euclid(4) * 4..(end + 3).div_euclid(4) * 4
+    }
 }
 
 struct PendingWrite {

@@ -8,7 +8,8 @@ use isopel_conformance::random::{self, Random};
 use isopel_conformance::writer::Baseline;
 use isopel_conformance::{corpus, gpu};
 use isopel_core::{
-    DecodeOptions, DisplayRect, FormatRequest, Limits, Orientation, OrientationPolicy, PixelFormat, Size, StoredRect,
+    DecodeOptions, DisplayRect, Error, FormatRequest, Limits, Orientation, OrientationPolicy, PixelFormat, Size,
+    StoredRect,
 };
 use isopel_wgpu::{WgpuBackend, WgpuOptions, wgpu};
 
@@ -111,11 +112,27 @@ fn large_gray_pictures() {
 #[test]
 fn large_pictures_in_colour() {
     let Some(backend) = open() else { return };
-    let size = if gpu::is_software(&backend) { Size::new(3_601, 3_303) } else { Size::new(12_001, 9_003) };
+    let size = if gpu::is_software(&backend) { Size::new(3_601, 3_303) } else { Size::new(9_001, 7_003) };
     let jpeg = Baseline { size, sampling: &[(2, 2), (1, 1), (1, 1)], quantizer: 8 }.write(pattern);
     check(&backend, &jpeg, &turned(Orientation::Rotate90), "colour");
     let region = turned(Orientation::Rotate180).region(DisplayRect::new(5, 700, 3_591, 900));
     check(&backend, &jpeg, &region, "a region of colour");
+}
+
+/// Host memory takes what no buffer of the device can; if that is not possible, the error is the device's, not a panic.
+#[test]
+fn a_picture_larger_than_the_largest_buffer() {
+    let limits =
+        wgpu::Limits { max_storage_buffer_binding_size: 1 << 20, max_buffer_size: 1 << 21, ..wgpu::Limits::default() };
+    let Some((device, queue)) = gpu::callers_device_or_explain(limits) else { return };
+    let backend = gpu::on_callers_device(&device, &queue);
+    let jpeg = Baseline { size: Size::new(1_001, 903), sampling: &[(1, 1)], quantizer: 8 }.write(pattern);
+    match backend.decode(&jpeg, &DecodeOptions::default()) {
+        Err(Error::Backend(error)) => println!("{error}"),
+        found => compare_outcomes(&on_cpu(&jpeg, &DecodeOptions::default()), &found).unwrap(),
+    }
+    // The backend goes on.
+    check(&backend, &jpeg, &DecodeOptions::default().format(PixelFormat::Gray8), "gray");
 }
 
 /// 48 million coefficients, none of them 0: more than a block header can count to.
