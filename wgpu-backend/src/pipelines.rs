@@ -29,7 +29,7 @@ impl Pipeline {
             label: Some(&label),
             source: wgpu::ShaderSource::Wgsl(stage.source().into()),
         };
-        // Bounds checks and loop counters cost more than the work itself on fast GPUs.
+        // Without naga's bounds checks and loop counters, which these indices and short loops do not need.
         // SAFETY: the shaders index only with numbers that `tile.rs`, `pack.rs` and `wave.rs` compute from a plan:
         // block headers and symbols lie in their sections, planes and targets are as large as the components and
         // outputs say, and a workgroup beyond the work returns at once. Bytes of a JPEG file never become an
