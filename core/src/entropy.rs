@@ -185,6 +185,16 @@ impl CoefficientPlane {
         self.rows.contains(&row) && self.columns.contains(&column)
     }
 
+    /// A block, if the window holds it.
+    #[inline]
+    fn block_mut(&mut self, row: u32, column: u32) -> Option<&mut Block> {
+        if !self.contains(row, column) {
+            return None;
+        }
+        let index = self.index(row, column);
+        Some(&mut self.blocks[index])
+    }
+
     /// Zeroes the blocks, those that hold only DC with one store.
     fn clear(&mut self) {
         for (block, last) in self.blocks.iter_mut().zip(&mut self.last_nonzero) {

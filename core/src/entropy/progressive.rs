@@ -218,9 +218,8 @@ impl ScanDecoder<'_, '_> {
                     overflow |= sum.is_none();
                     predictors[index] = sum.unwrap_or(0);
                     let plane = &mut planes[components[index].component];
-                    if plane.contains(block_row, block_column) {
-                        let at = plane.index(block_row, block_column);
-                        plane.blocks[at][0] = (predictors[index] << low) as i16;
+                    if let Some(block) = plane.block_mut(block_row, block_column) {
+                        block[0] = (predictors[index] << low) as i16;
                     }
                 });
                 if overflow {
@@ -254,9 +253,8 @@ impl ScanDecoder<'_, '_> {
                     cursor.reader.refill();
                     let set = cursor.reader.take(1) != 0;
                     let plane = &mut planes[components[index].component];
-                    if set && plane.contains(block_row, block_column) {
-                        let at = plane.index(block_row, block_column);
-                        plane.blocks[at][0] |= bit;
+                    if set && let Some(block) = plane.block_mut(block_row, block_column) {
+                        block[0] |= bit;
                     }
                 });
                 self.cursor.end_mcu(warnings);
@@ -297,12 +295,7 @@ impl ScanDecoder<'_, '_> {
                     continue;
                 }
                 let mask = masks.at(row, column);
-                let block = if plane.contains(row, column) {
-                    let index = plane.index(row, column);
-                    Some(&mut plane.blocks[index])
-                } else {
-                    None
-                };
+                let block = plane.block_mut(row, column);
                 end_of_band_run =
                     ac_first_block(&band, table, &mut self.cursor.reader, &mut self.cursor.bad_codes, block, mask);
                 self.cursor.end_mcu(warnings);
@@ -337,12 +330,7 @@ impl ScanDecoder<'_, '_> {
                     continue;
                 }
                 let mask = masks.at(row, column);
-                let block = if plane.contains(row, column) {
-                    let index = plane.index(row, column);
-                    Some(&mut plane.blocks[index])
-                } else {
-                    None
-                };
+                let block = plane.block_mut(row, column);
                 let mut refinement = Refinement { band: &band, reader: &mut self.cursor.reader, block, mask };
                 refinement.block(table, &mut end_of_band_run, &mut self.cursor.bad_codes);
                 self.cursor.end_mcu(warnings);
