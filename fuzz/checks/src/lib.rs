@@ -81,6 +81,39 @@ pub fn region_equals_crop(bytes: &[u8]) {
     }
 }
 
+/// Any request gives the same pixels or the same error on the GPU as on the CPU, also for damaged files.
+///
+/// # Panics
+/// Also if no GPU can be opened.
+#[cfg(feature = "wgpu")]
+pub fn gpu_equals_cpu(bytes: &[u8]) {
+    use std::sync::OnceLock;
+
+    static BACKEND: OnceLock<isopel_wgpu::WgpuBackend> = OnceLock::new();
+    let backend =
+        BACKEND.get_or_init(|| isopel_wgpu::WgpuBackend::new().unwrap_or_else(|error| panic!("no wgpu: {error}")));
+    let mut choice = Choice::from_bytes(bytes);
+    let orientation = Orientation::ALL[choice.below(8) as usize];
+    let mut options = DecodeOptions::default()
+        .limits(limits())
+        .format(choice.format())
+        .orientation(OrientationPolicy::Set(orientation));
+    if choice.below(2) == 0 {
+        let rect = DisplayRect::new(choice.below(32), choice.below(32), 1 + choice.below(64), 1 + choice.below(64));
+        options = options.region(rect);
+    }
+    let on_cpu = Codestream::parse(bytes, &options.limits)
+        .and_then(|codestream| cpu::decode(&DecodePlan::new(&codestream, &options)?));
+    match (on_cpu, backend.decode(bytes, &options)) {
+        (Ok(mut on_cpu), Ok(on_gpu)) => {
+            on_cpu.report.route = on_gpu.report.route;
+            assert!(on_cpu.pixels == on_gpu.pixels, "pixels differ with {options:?}");
+            assert_eq!(on_cpu.report, on_gpu.report);
+        }
+        (on_cpu, on_gpu) => assert_eq!(on_cpu.err(), on_gpu.err(), "{options:?}"),
+    }
+}
+
 fn decode_image(bytes: &[u8], options: &DecodeOptions) -> Option<Image> {
     let codestream = Codestream::parse(bytes, &options.limits).ok()?;
     let plan = DecodePlan::new(&codestream, options).ok()?;

@@ -10,6 +10,8 @@ use std::thread;
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
+#[cfg(feature = "wgpu")]
+use isopel_fuzz_checks::gpu_equals_cpu;
 use isopel_fuzz_checks::{Random, decode, parse, plan, region_equals_crop};
 
 /// Runs every fuzz check over randomly mutated JPEG files.
@@ -35,11 +37,18 @@ struct Arguments {
     max_file: u64,
 }
 
-/// A check by the name of its fuzz target.
-type Check = (&'static str, fn(&[u8]));
+/// A check by the name of its fuzz target, and which inputs it gets: one of this many.
+type Check = (&'static str, fn(&[u8]), u64);
 
-const CHECKS: [Check; 4] =
-    [("parse", parse), ("plan", plan), ("decode", decode), ("region_equals_crop", region_equals_crop)];
+const CHECKS: &[Check] = &[
+    ("parse", parse, 1),
+    ("plan", plan, 1),
+    ("decode", decode, 1),
+    ("region_equals_crop", region_equals_crop, 1),
+    // Milliseconds each, where the driver computes on the CPU.
+    #[cfg(feature = "wgpu")]
+    ("gpu_equals_cpu", gpu_equals_cpu, 50),
+];
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -69,8 +78,8 @@ fn main() -> ExitCode {
                         break;
                     }
                     let input = mutated(&corpus, seed, number);
-                    for (name, check) in CHECKS {
-                        if catch_unwind(|| check(&input)).is_err() {
+                    for &(name, check, one_of) in CHECKS {
+                        if number.is_multiple_of(one_of) && catch_unwind(|| check(&input)).is_err() {
                             failures.fetch_add(1, Ordering::Relaxed);
                             progress.suspend(|| report(name, seed, number, &input));
                         }
