@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use isopel_core::{BackendError, Capabilities, Codestream, DecodeOptions, DecodePlan, Error, PixelFormat, cpu};
 
 use crate::error::{NAME, WgpuUnavailable, lost};
-use crate::pack::PackMemory;
+use crate::pack_memory::PackMemory;
 use crate::pipelines::Pipelines;
 use crate::pool::{BufferPool, StagingPool};
 use crate::stages::STAGES;

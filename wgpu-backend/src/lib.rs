@@ -1,6 +1,6 @@
 //! isopel's wgpu backend: any GPU, natively or through WebGPU, gives the CPU backend's bytes.
 //!
-//! Entropy decoding runs on the CPU (`isopel_core::decode_coefficients`). What goes up is packed: the
+//! Entropy decoding runs on the CPU ([`isopel_core::pack_coefficients`]). What goes up is packed: the
 //! coefficients that are not 0. Then `dequant_idct` makes samples, and `orient` upsamples, converts and writes
 //! pixels in their format, orientation and place. Batches of mixed pictures share the dispatches.
 //!
@@ -14,7 +14,7 @@ mod download;
 mod error;
 mod fence;
 mod layout;
-mod pack;
+mod pack_memory;
 mod pipelines;
 mod pool;
 #[cfg(not(target_arch = "wasm32"))]

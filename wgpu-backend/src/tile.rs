@@ -1,12 +1,13 @@
 //! Tiles: a picture, or a band of display rows of one that is too large for a single binding.
 
 use isopel_core::{
-    Codestream, CoefficientReport, ColorModel, DecodeOptions, DecodePlan, DisplayRect, Error, Orientation, PixelFormat,
-    PixelLayout, Rect, Report, Route, Size, StoredRect, Upsampling,
+    BlockWindow, Codestream, CoefficientReport, ColorModel, DecodeOptions, DecodePlan, DisplayRect, Error, Orientation,
+    PackedCoefficients, PixelFormat, PixelLayout, Rect, Report, Route, Size, StoredRect, Upsampling, ZIGZAG,
+    block_windows, pack_coefficients,
 };
 
 use crate::layout::{CHANNEL_LUMA, CHANNEL_OPAQUE, Color, Component, Filter, Output};
-use crate::pack::{BlockWindow, MAX_SYMBOLS, PackMemory, PackedCoefficients, block_windows, pack};
+use crate::pack_memory::PackMemory;
 
 /// What one tile may take, so that no buffer of a wave of tiles exceeds a binding.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +35,7 @@ pub(crate) struct Tile {
     pub(crate) packed: PackedCoefficients,
     /// The needed components, with block and plane positions counted from the tile's own first ones.
     pub(crate) components: Vec<Component>,
-    /// Quantizers of each, 64 words.
+    /// Quantizers of each, 64 words in zigzag order: natural index << 16 | quantizer.
     pub(crate) quant: Vec<u32>,
     /// Words of samples.
     pub(crate) plane_words: u32,
@@ -65,11 +66,11 @@ pub(crate) fn prepare(
             tiles.push(tile);
             found.push((band.region(), report));
         }
-        if tiles.iter().all(|tile| tile.packed.symbols.len() < MAX_SYMBOLS) {
+        if tiles.iter().all(|tile| tile.packed.symbols().len() < PackedCoefficients::MAX_SYMBOLS) {
             break (tiles, found);
         }
         // A rare picture, large and full of detail; large bindings would let it have one tile.
-        limits.blocks = (limits.blocks / 2).min(MAX_SYMBOLS as u64 / 128).max(1);
+        limits.blocks = (limits.blocks / 2).min(PackedCoefficients::MAX_SYMBOLS as u64 / 128).max(1);
     };
     let report = Report::new(&plan, &layout, Route::WgpuFromCoefficients, merged(found, plan.region()));
     Ok(PreparedJob { tiles, layout, report })
@@ -129,14 +130,17 @@ impl Tile {
         layout: &PixelLayout,
         memory: &PackMemory,
     ) -> Result<(Tile, CoefficientReport), Error> {
-        let (packed, report) = pack(band, memory)?;
+        let mut packed = memory.take();
+        let report = pack_coefficients(band, &mut packed)?;
         let mut components = Vec::new();
         let mut quant = Vec::new();
         let mut plane_words = 0;
-        let needed = band.components().iter().zip(&packed.components).filter(|(component, _)| component.needed);
+        let needed = band.components().iter().zip(packed.windows()).filter(|(component, _)| component.needed);
         for (component, window) in needed {
             components.push(component_words(component, window, quant.len() as u32, plane_words));
-            quant.extend(component.quant.map(u32::from));
+            quant.extend(
+                ZIGZAG.map(|natural| u32::from(natural) << 16 | u32::from(component.quant[usize::from(natural)])),
+            );
             plane_words += window.columns * 2 * window.rows * 8;
         }
         let outputs = (0..layout.planes().len()).map(|plane| output_words(whole, band, layout, plane)).collect();

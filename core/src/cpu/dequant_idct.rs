@@ -4,7 +4,8 @@
 //! products of coefficient and quantizer, 32-bit wrapping sums, 16-bit saturation after each pass. Written on
 //! rows of eight lanes so that compilers turn it into vector code; `i16 * i16` products stay visible as such.
 
-use crate::entropy::Block;
+use crate::codestream::ZIGZAG;
+use crate::entropy::{Block, unpacked};
 
 type Lanes = [i16; 8];
 
@@ -17,33 +18,78 @@ const PASS1_BITS: u32 = 2;
 /// of the last coefficient that is not 0, or anything above it.
 pub(crate) fn dequant_idct(block: &Block, last_nonzero: u8, quant: &[u16; 64], out: &mut [u8], stride: usize) {
     match last_nonzero {
-        0 => dc_only(block[0], quant[0], out, stride),
+        0 => dc_only(block[0].wrapping_mul(quant[0] as i16), out, stride),
         // Zigzag order fills corners: up to index 9 it stays within 4x4.
-        1..=9 => transform::<4>(block, quant, out, stride),
-        _ => transform::<8>(block, quant, out, stride),
+        1..=9 => transform_block::<4>(block, quant, out, stride),
+        _ => transform_block::<8>(block, quant, out, stride),
     }
 }
 
-/// Transforms a block whose coefficients outside the upper left `USED` x `USED` are 0.
+/// Quantizers in zigzag order, each with the natural index that it belongs to: what packed coefficients need.
+pub(crate) struct ZigzagQuantizers([(i16, u8); 64]);
+
+impl ZigzagQuantizers {
+    /// From quantizers in natural order.
+    pub(crate) fn new(quant: &[u16; 64]) -> Self {
+        ZigzagQuantizers(ZIGZAG.map(|natural| (quant[usize::from(natural)] as i16, natural)))
+    }
+}
+
+/// Reconstructs a block from those of its coefficients that are not 0.
+#[inline]
+pub(crate) fn dequant_idct_packed(symbols: &[u32], quantizers: &ZigzagQuantizers, out: &mut [u8], stride: usize) {
+    let mut products = [[0; 8]; 8];
+    let flat = products.as_flattened_mut();
+    let mut used = 0;
+    for &symbol in symbols {
+        let (value, zigzag) = unpacked(symbol);
+        let (quantizer, natural) = quantizers.0[zigzag];
+        flat[usize::from(natural & 63)] = value.wrapping_mul(quantizer);
+        used |= natural;
+    }
+    // Bits of the natural indices: 0 to 2 are columns, 3 to 5 rows.
+    match used {
+        0 => dc_only(products[0][0], out, stride),
+        1..8 => transform::<1>(&products, out, stride),
+        _ if used & 0b100_100 == 0 => transform::<4>(&products, out, stride),
+        _ => transform::<8>(&products, out, stride),
+    }
+}
+
+/// Dequantises and transforms a block whose coefficients outside the upper left `USED` x `USED` are 0.
 #[inline(always)]
-fn transform<const USED: usize>(block: &Block, quant: &[u16; 64], out: &mut [u8], stride: usize) {
+fn transform_block<const USED: usize>(block: &Block, quant: &[u16; 64], out: &mut [u8], stride: usize) {
     let (coefficients, _) = block.as_chunks::<8>();
     let (quant, _) = quant.as_chunks::<8>();
-    let mut rows = [[0; 8]; 8];
+    let mut products = [[0; 8]; 8];
     for row in 0..USED {
         for column in 0..8 {
-            rows[row][column] = coefficients[row][column].wrapping_mul(quant[row][column] as i16);
+            products[row][column] = coefficients[row][column].wrapping_mul(quant[row][column] as i16);
         }
     }
-    // The kernels test the coefficients, not the products, before they take the short way, and the short way
-    // wraps where the long way saturates.
+    // The coefficients are tested, not the products.
     let first_row_only = block[8..8 * USED].iter().fold(0, |any, &coefficient| any | coefficient) == 0;
-    let columns_done = if first_row_only {
-        [rows[0].map(|value| value.wrapping_shl(PASS1_BITS)); 8]
+    if first_row_only {
+        transform::<1>(&products, out, stride);
     } else {
-        one_dimension::<{ CONSTANT_BITS - PASS1_BITS }, USED>(&rows)
+        transform::<USED>(&products, out, stride);
+    }
+}
+
+/// Transforms dequantised coefficients, of which those outside the upper left `USED` x `USED` are 0; with 1, those
+/// outside the first row.
+#[inline(always)]
+fn transform<const USED: usize>(products: &[Lanes; 8], out: &mut [u8], stride: usize) {
+    // The kernels' short way for first rows wraps where the long way saturates.
+    let columns_done = match USED {
+        1 => [products[0].map(|value| value.wrapping_shl(PASS1_BITS)); 8],
+        _ => one_dimension::<{ CONSTANT_BITS - PASS1_BITS }, USED>(products),
     };
-    let samples = one_dimension::<{ CONSTANT_BITS + PASS1_BITS + 3 }, USED>(&transposed(&columns_done));
+    let transposed_columns = transposed(&columns_done);
+    let samples = match USED {
+        4 => one_dimension::<{ CONSTANT_BITS + PASS1_BITS + 3 }, 4>(&transposed_columns),
+        _ => one_dimension::<{ CONSTANT_BITS + PASS1_BITS + 3 }, 8>(&transposed_columns),
+    };
     let samples = transposed(&samples);
     for (row, lanes) in samples.iter().enumerate() {
         let out: &mut [u8; 8] = (&mut out[row * stride..row * stride + 8]).try_into().expect("eight samples");
@@ -54,8 +100,8 @@ fn transform<const USED: usize>(block: &Block, quant: &[u16; 64], out: &mut [u8]
 }
 
 /// All samples of a block with nothing but DC are the same.
-fn dc_only(coefficient: i16, quant: u16, out: &mut [u8], stride: usize) {
-    let dc = coefficient.wrapping_mul(quant as i16).wrapping_shl(PASS1_BITS);
+fn dc_only(product: i16, out: &mut [u8], stride: usize) {
+    let dc = product.wrapping_shl(PASS1_BITS);
     // Second pass with one input: (dc << 13) descaled by 18 bits.
     let sample = to_sample(((i32::from(dc) + 16) >> 5) as i16);
     for row in 0..8 {

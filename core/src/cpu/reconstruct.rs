@@ -4,11 +4,11 @@
 //! below, so the last pixel rows of an MCU row wait for the next one.
 
 use super::color::convert_row;
-use super::dequant_idct::dequant_idct;
+use super::dequant_idct::{ZigzagQuantizers, dequant_idct, dequant_idct_packed};
 use super::rows::RowWriter;
 use super::upsample;
 use crate::codestream::ColorModel;
-use crate::entropy::McuRow;
+use crate::entropy::{BlockCoefficients, McuRow};
 use crate::geometry::Rect;
 use crate::pixels::{PixelFormat, PixelLayout};
 use crate::plan::{ComponentPlan, DecodePlan, Upsampling};
@@ -23,8 +23,9 @@ pub(super) struct Reconstruction<'p, 'a> {
     next_row: u32,
 }
 
-/// Samples of one component.
+/// Samples of one component, and what makes them.
 struct Samples {
+    quantizers: ZigzagQuantizers,
     ring: Vec<u8>,
     stride: usize,
     ring_rows: u32,
@@ -44,6 +45,7 @@ impl Samples {
         let ring_rows = 16 * u32::from(component.sampling.vertical);
         let factor = component.upsampling.factors().0 as usize;
         Samples {
+            quantizers: ZigzagQuantizers::new(&component.quant),
             ring: vec![0; stride * ring_rows as usize],
             stride,
             ring_rows,
@@ -90,9 +92,15 @@ impl<'p, 'a> Reconstruction<'p, 'a> {
                 let columns = &component.block_columns;
                 for column in columns.start..columns.end.min(component.plane.width.div_ceil(8)) {
                     let left = (column * 8 - samples.first_column) as usize;
-                    let (block, last_nonzero) = mcu_row.block(index, row, column);
                     let out = &mut samples.ring[top + left..];
-                    dequant_idct(&block, last_nonzero, &component.quant, out, samples.stride);
+                    match mcu_row.coefficients(index, row, column) {
+                        BlockCoefficients::Packed(symbols) => {
+                            dequant_idct_packed(symbols, &samples.quantizers, out, samples.stride);
+                        }
+                        BlockCoefficients::Block(block, last_nonzero) => {
+                            dequant_idct(&block, last_nonzero, &component.quant, out, samples.stride);
+                        }
+                    }
                 }
             }
         }
@@ -173,6 +181,7 @@ impl Samples {
     /// For a component that is not needed.
     fn none() -> Self {
         Samples {
+            quantizers: ZigzagQuantizers::new(&[0; 64]),
             ring: Vec::new(),
             stride: 0,
             ring_rows: 1,

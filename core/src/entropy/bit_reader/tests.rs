@@ -1,4 +1,6 @@
 use super::*;
+use crate::codestream::Marker;
+use crate::warning::Warning;
 
 fn scan(data: std::ops::Range<usize>, end: Option<Marker>) -> Scan {
     Scan {
