@@ -4,7 +4,7 @@ use super::ac_table::{AcTable, END};
 use super::bit_reader::{BitReader, Bits};
 use super::cursor::ScanCursor;
 use super::huffman::{HuffmanTable, LOOKAHEAD};
-use super::packed::{BlockSink, ROOM};
+use super::packed::{BlockSink, ROOM, RowPlace};
 use crate::codestream::{Codestream, HuffmanSpec, Scan, ZIGZAG};
 use crate::geometry::Size;
 use crate::warning::Warnings;
@@ -12,7 +12,9 @@ use crate::warning::Warnings;
 /// Decodes one sequential scan row of MCUs by row of MCUs.
 pub(super) struct SequentialScan<'a> {
     cursor: ScanCursor<'a>,
-    parts: Vec<Part>,
+    /// The blocks of an MCU, in the scan's order.
+    blocks: Vec<McuBlock>,
+    predictors: [i32; 4],
     tables: Tables,
     mcus: Size,
     /// Rows of this scan's MCUs in one interleaved MCU row: more than one for a single component.
@@ -20,16 +22,21 @@ pub(super) struct SequentialScan<'a> {
     next_row: u32,
 }
 
-/// One component's blocks in each MCU.
-struct Part {
+/// One block of each MCU.
+struct McuBlock {
     component: usize,
+    /// Which of the scan's components it is.
+    part: usize,
     /// Indices into the tables of each kind.
     dc: usize,
     ac: usize,
-    /// Blocks per MCU.
+    /// Blocks of the component in an MCU, and which of them this is.
     columns: u32,
     rows: u32,
-    predictor: i32,
+    column: u32,
+    row: u32,
+    /// Where the blocks of the current row go.
+    place: RowPlace,
 }
 
 /// Decoding tables, each once, with the index of its definition.
@@ -67,29 +74,23 @@ impl<'a> SequentialScan<'a> {
         let frame = codestream.frame();
         let mcus = scan.mcus(frame);
         let mut tables = Tables::default();
-        let parts = scan
-            .components
-            .iter()
-            .map(|part| {
-                let sampling = frame.components[part.component].sampling;
-                let (columns, rows) =
-                    if scan.is_interleaved() { (sampling.horizontal, sampling.vertical) } else { (1, 1) };
-                Part {
-                    component: part.component,
-                    dc: tables.dc(codestream, part.dc_table),
-                    ac: tables.ac(codestream, part.ac_table),
-                    columns: u32::from(columns),
-                    rows: u32::from(rows),
-                    predictor: 0,
-                }
-            })
-            .collect();
+        let mut blocks = Vec::new();
+        for (index, part) in scan.components.iter().enumerate() {
+            let sampling = frame.components[part.component].sampling;
+            let (columns, rows) =
+                if scan.is_interleaved() { (sampling.horizontal.into(), sampling.vertical.into()) } else { (1, 1) };
+            let (dc, ac) = (tables.dc(codestream, part.dc_table), tables.ac(codestream, part.ac_table));
+            for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+                let (component, place) = (part.component, RowPlace::default());
+                blocks.push(McuBlock { component, part: index, dc, ac, columns, rows, column, row, place });
+            }
+        }
         let rows_per_mcu_row = match scan.components.as_slice() {
             [only] => u32::from(frame.components[only.component].sampling.vertical),
             _ => 1,
         };
         let cursor = ScanCursor::new(codestream.bytes(), scan, mcus.pixels());
-        SequentialScan { cursor, parts, tables, mcus, rows_per_mcu_row, next_row: 0 }
+        SequentialScan { cursor, blocks, predictors: [0; 4], tables, mcus, rows_per_mcu_row, next_row: 0 }
     }
 
     /// Decodes the scan's rows up to interleaved MCU row `end`.
@@ -115,14 +116,17 @@ impl<'a> SequentialScan<'a> {
     fn decode_row(&mut self, sink: &mut impl BlockSink, warnings: &mut Warnings) {
         let row = self.next_row;
         self.next_row += 1;
+        for block in &mut self.blocks {
+            block.place = sink.row_place(block.component, row * block.rows + block.row);
+        }
         let mut column = 0;
         while column < self.mcus.width {
             if self.cursor.restart_if_due(warnings) {
-                self.parts.iter_mut().for_each(|part| part.predictor = 0);
+                self.predictors = [0; 4];
             }
             let count = self.cursor.before_restart(self.mcus.width - column);
             column += if self.cursor.has_data() {
-                let decoded = self.decode_mcus(sink, row, column, count);
+                let decoded = self.decode_mcus(sink, column, count);
                 self.cursor.end_mcus(decoded, warnings);
                 decoded
             } else {
@@ -132,22 +136,17 @@ impl<'a> SequentialScan<'a> {
     }
 
     /// Decodes up to `count` MCUs, at least 1 and none after one that is damaged. Returns how many.
-    fn decode_mcus(&mut self, sink: &mut impl BlockSink, row: u32, first_column: u32, count: u32) -> u32 {
-        let SequentialScan { cursor, parts, tables, .. } = self;
+    fn decode_mcus(&mut self, sink: &mut impl BlockSink, first_column: u32, count: u32) -> u32 {
+        let SequentialScan { cursor, blocks, predictors, tables, .. } = self;
         let mut bits = cursor.reader.bits();
         let mut decoded = 0;
         while decoded < count && !bits.overdrawn() && cursor.bad_codes == 0 {
-            let column = first_column + decoded;
-            for part in parts.iter_mut() {
-                let mut decoder = BlockDecoder { dc: &tables.dc[part.dc].1, ac: &tables.ac[part.ac].1, cursor, bits };
-                for block_row in 0..part.rows {
-                    for block_column in 0..part.columns {
-                        let symbols = decoder.block(&mut part.predictor, sink.room());
-                        let (row, column) = (row * part.rows + block_row, column * part.columns + block_column);
-                        sink.end_block(part.component, row, column, symbols);
-                    }
-                }
+            for block in blocks.iter() {
+                let (dc, ac) = (&tables.dc[block.dc].1, &tables.ac[block.ac].1);
+                let mut decoder = BlockDecoder { dc, ac, cursor, bits };
+                let symbols = decoder.block(&mut predictors[block.part], sink.room());
                 bits = decoder.bits;
+                sink.end_block(&block.place, (first_column + decoded) * block.columns + block.column, symbols);
             }
             decoded += 1;
         }
@@ -168,21 +167,23 @@ impl BlockDecoder<'_, '_> {
     /// Decodes a block (T.81 F.2.2) to symbols. Returns how many.
     #[inline(always)]
     fn block(&mut self, predictor: &mut i32, symbols: &mut [u32; ROOM]) -> usize {
+        self.refill();
         *predictor = predictor.wrapping_add(self.dc_difference());
         // Kept in 16 bits, as libjpeg does: damaged files wrap.
         symbols[0] = (*predictor as u32) << 16;
         let mut count = usize::from(symbols[0] != 0);
-        let mut k = 1;
-        loop {
-            // One refill lasts for two look-ups: 31 bits at most, then 25.
-            self.bits = self.cursor.reader.refilled(self.bits);
+        // At least 25 bits are left, enough for two look-ups; a refill lasts for five.
+        let mut k = self.one_entry(1, symbols, &mut count);
+        if k < END {
             k = self.one_entry(k, symbols, &mut count);
-            if k >= END {
-                break;
-            }
-            k = self.one_entry(k, symbols, &mut count);
-            if k >= END {
-                break;
+        }
+        'block: while k < END {
+            self.refill();
+            for _ in 0..4 {
+                k = self.one_entry(k, symbols, &mut count);
+                if k >= END {
+                    break 'block;
+                }
             }
         }
         // A run past the end of a damaged block hits its last coefficient.
@@ -191,6 +192,11 @@ impl BlockDecoder<'_, '_> {
             *last = *last & 0xFFFF_0000 | 63;
         }
         count
+    }
+
+    #[inline(always)]
+    fn refill(&mut self) {
+        self.bits = self.cursor.reader.refilled(self.bits);
     }
 
     /// Decodes what one look-up gives at zigzag index `k`. Returns the index after it, [`END`] or more at the block's end.
@@ -211,14 +217,21 @@ impl BlockDecoder<'_, '_> {
 
     #[inline(always)]
     fn dc_difference(&mut self) -> i32 {
-        self.bits = self.cursor.reader.refilled(self.bits);
         let symbol = self.dc.decode_bits(&mut self.bits, &mut self.cursor.bad_codes);
         self.bits.take_signed(symbol.size())
     }
 
-    /// Decodes one symbol at zigzag index `k`. Returns the index after it.
+    /// Decodes one symbol, however long, at zigzag index `k`. Returns the index after it.
     #[inline(always)]
     fn one_symbol(&mut self, k: u32, symbols: &mut [u32; ROOM], count: &mut usize) -> u32 {
+        self.refill();
+        let next = self.one_symbol_of_available_bits(k, symbols, count);
+        self.refill();
+        next
+    }
+
+    #[inline(always)]
+    fn one_symbol_of_available_bits(&mut self, k: u32, symbols: &mut [u32; ROOM], count: &mut usize) -> u32 {
         let symbol = self.ac.single.decode_bits(&mut self.bits, &mut self.cursor.bad_codes);
         let value = match (symbol.value(), symbol.size()) {
             (0, 0) if symbol.run() == 15 => return k + 16,

@@ -38,12 +38,34 @@ impl BlockWindow {
         self.columns as usize * self.rows as usize
     }
 
-    /// Index of a block's header, if the block lies in the window.
+    /// Where a row of blocks goes.
+    fn row_place(&self, component: usize, row: u32) -> RowPlace {
+        let row = row.wrapping_sub(self.first_row);
+        RowPlace {
+            component,
+            first_index: self.first_header + row.min(self.rows) as usize * self.columns as usize,
+            first_column: self.first_column,
+            columns: if row < self.rows { self.columns } else { 0 },
+        }
+    }
+}
+
+/// Where a row of a component's blocks goes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct RowPlace {
+    component: usize,
+    /// Index of the first block that is wanted, its column, and how many are.
+    first_index: usize,
+    first_column: u32,
+    columns: u32,
+}
+
+impl RowPlace {
+    /// Index of a block, if it is wanted.
     #[inline(always)]
-    fn header(&self, row: u32, column: u32) -> Option<usize> {
-        let (row, column) = (row.wrapping_sub(self.first_row), column.wrapping_sub(self.first_column));
-        let inside = row < self.rows && column < self.columns;
-        inside.then_some(self.first_header + row as usize * self.columns as usize + column as usize)
+    fn index(&self, column: u32) -> Option<usize> {
+        let column = column.wrapping_sub(self.first_column);
+        (column < self.columns).then_some(self.first_index + column as usize)
     }
 }
 
@@ -105,7 +127,8 @@ impl PackedCoefficients {
     /// The symbols of a block of a window.
     #[inline]
     pub(crate) fn block(&self, component: usize, row: u32, column: u32) -> &[u32] {
-        let header = self.windows[component].header(row, column).map_or(0, |index| self.headers[index]);
+        let place = self.windows[component].row_place(component, row);
+        let header = place.index(column).map_or(0, |index| self.headers[index]);
         let first = (header >> 7) as usize;
         &self.symbols[first..first + (header & 127) as usize]
     }
@@ -148,7 +171,7 @@ impl PackedCoefficients {
                 count += usize::from(value != 0);
             }
         }
-        self.end_block(component, row, column, count);
+        self.end_block(&self.row_place(component, row), column, count);
     }
 
     #[cold]
@@ -172,8 +195,11 @@ pub(super) trait BlockSink {
     /// Memory for the next block's symbols.
     fn room(&mut self) -> &mut [u32; ROOM];
 
+    /// Where a row of blocks goes.
+    fn row_place(&self, component: usize, row: u32) -> RowPlace;
+
     /// Keeps the first `count` symbols as a block, if it is one that is wanted.
-    fn end_block(&mut self, component: usize, row: u32, column: u32, count: usize);
+    fn end_block(&mut self, place: &RowPlace, column: u32, count: usize);
 }
 
 impl BlockSink for PackedCoefficients {
@@ -185,9 +211,13 @@ impl BlockSink for PackedCoefficients {
         self.symbols[self.used..].first_chunk_mut().expect("grown if too short")
     }
 
+    fn row_place(&self, component: usize, row: u32) -> RowPlace {
+        self.windows[component].row_place(component, row)
+    }
+
     #[inline(always)]
-    fn end_block(&mut self, component: usize, row: u32, column: u32, count: usize) {
-        if let Some(index) = self.windows[component].header(row, column) {
+    fn end_block(&mut self, place: &RowPlace, column: u32, count: usize) {
+        if let Some(index) = place.index(column) {
             self.headers[index] = (self.used as u32) << 7 | count as u32;
             self.used += count;
         }
@@ -212,12 +242,17 @@ impl BlockSink for PlaneSink<'_> {
         &mut self.symbols
     }
 
-    fn end_block(&mut self, component: usize, row: u32, column: u32, count: usize) {
-        let plane = &mut self.planes[component];
-        if !plane.contains(row, column) {
-            return;
-        }
-        let index = plane.index(row, column);
+    fn row_place(&self, component: usize, row: u32) -> RowPlace {
+        let plane = &self.planes[component];
+        let columns = plane.columns.len();
+        let first_index = row.wrapping_sub(plane.rows.start) as usize * columns;
+        let columns = if plane.rows.contains(&row) { columns as u32 } else { 0 };
+        RowPlace { component, first_index, first_column: plane.columns.start, columns }
+    }
+
+    fn end_block(&mut self, place: &RowPlace, column: u32, count: usize) {
+        let Some(index) = place.index(column) else { return };
+        let plane = &mut self.planes[place.component];
         let block = &mut plane.blocks[index];
         // A scan that repeats a component leaves the AC coefficients that it does not send.
         block[0] = 0;
