@@ -21,9 +21,9 @@ use crate::options::Strictness;
 use crate::plan::{DecodePlan, McuWindow};
 use crate::warning::{Warning, Warnings};
 use baseline::SequentialScan;
-use packed::PlaneSink;
 pub(crate) use packed::unpacked;
 pub use packed::{BlockWindow, PackedCoefficients, block_windows};
+use packed::{PackedRow, PlaneSink};
 use smoothing::Smoother;
 
 /// One interleaved row of MCUs of a plan's window: the coefficients of every component that the plan needs.
@@ -39,12 +39,31 @@ enum RowCoefficients<'r> {
     Planes { planes: &'r [CoefficientPlane], smoother: Option<&'r Smoother> },
 }
 
-/// The coefficients of one block.
-pub(crate) enum BlockCoefficients<'r> {
-    /// Those that are not 0.
-    Packed(&'r [u32]),
-    /// All, and the zigzag index of the last one that is not 0, or anything above it.
-    Block(Cow<'r, Block>, u8),
+/// A row of blocks of one component.
+pub(crate) enum BlockRow<'r> {
+    Packed(PackedRow<'r>),
+    Plane(PlaneRow<'r>),
+}
+
+/// A row of blocks of several scans.
+pub(crate) struct PlaneRow<'r> {
+    component: usize,
+    plane: &'r CoefficientPlane,
+    smoother: Option<&'r Smoother>,
+    row: u32,
+}
+
+impl PlaneRow<'_> {
+    /// A block and the zigzag index of its last coefficient that is not 0, or anything above it.
+    pub(crate) fn block(&self, column: u32) -> (Cow<'_, Block>, u8) {
+        match self.smoother {
+            Some(smoother) => (Cow::Owned(smoother.block(self.component, self.plane, self.row, column)), 63),
+            None => {
+                let index = self.plane.index(self.row, column);
+                (Cow::Borrowed(&self.plane.blocks[index]), self.plane.last_nonzero[index])
+            }
+        }
+    }
 }
 
 impl McuRow<'_> {
@@ -54,37 +73,26 @@ impl McuRow<'_> {
     }
 
     /// The coefficients of a block. Row and column count the component's blocks in the whole image; the block
-    /// must be in the plan's window and in this row of MCUs. Blocks that block smoothing estimates are made for
-    /// the call.
-    pub fn block(&self, component: usize, row: u32, column: u32) -> Cow<'_, Block> {
-        match self.coefficients(component, row, column) {
-            BlockCoefficients::Block(block, _) => block,
-            BlockCoefficients::Packed(symbols) => {
+    /// must be in the plan's window and in this row of MCUs.
+    pub fn block(&self, component: usize, row: u32, column: u32) -> Block {
+        match self.block_row(component, row) {
+            BlockRow::Plane(blocks) => *blocks.block(column).0,
+            BlockRow::Packed(blocks) => {
                 let mut block = [0; 64];
-                for &symbol in symbols {
+                for &symbol in blocks.block(column) {
                     let (value, zigzag) = unpacked(symbol);
                     block[usize::from(ZIGZAG[zigzag])] = value;
                 }
-                Cow::Owned(block)
+                block
             }
         }
     }
 
-    #[inline]
-    pub(crate) fn coefficients(&self, component: usize, row: u32, column: u32) -> BlockCoefficients<'_> {
+    pub(crate) fn block_row(&self, component: usize, row: u32) -> BlockRow<'_> {
         match self.coefficients {
-            RowCoefficients::Packed(packed) => BlockCoefficients::Packed(packed.block(component, row, column)),
+            RowCoefficients::Packed(packed) => BlockRow::Packed(packed.row(component, row)),
             RowCoefficients::Planes { planes, smoother } => {
-                let plane = &planes[component];
-                match smoother {
-                    Some(smoother) => {
-                        BlockCoefficients::Block(Cow::Owned(smoother.block(component, plane, row, column)), 63)
-                    }
-                    None => {
-                        let index = plane.index(row, column);
-                        BlockCoefficients::Block(Cow::Borrowed(&plane.blocks[index]), plane.last_nonzero[index])
-                    }
-                }
+                BlockRow::Plane(PlaneRow { component, plane: &planes[component], smoother, row })
             }
         }
     }

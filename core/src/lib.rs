@@ -17,7 +17,7 @@
 //!
 //! The pixels are those of libjpeg-turbo's default decode on x86-64, to the byte.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod backend;
 mod codestream;

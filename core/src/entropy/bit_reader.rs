@@ -170,16 +170,20 @@ impl<'a> BitReader<'a> {
         self.data.offset(self.bits.position)
     }
 
-    /// Bytes from here to the scan's end that were not even read ahead; markers and fill bytes are not counted.
+    /// Whole bytes from here to the scan's end; markers and fill bytes are not counted.
     pub(crate) fn unread_bytes(&self) -> usize {
-        self.data.bytes_from(self.bits.position)
+        self.read_ahead() + self.data.bytes_from(self.bits.position)
+    }
+
+    /// Whole bytes taken from the chunk but not used.
+    fn read_ahead(&self) -> usize {
+        self.bits.available.max(0) as usize / 8
     }
 
     /// Skips to the expected restart marker, or resynchronises as [`ScanData::restart`] does. Returns whether there
     /// is data to read.
     pub(crate) fn restart(&mut self, expected: u8, warnings: &mut Warnings) -> bool {
-        let read_ahead = self.bits.available.max(0) as usize / 8;
-        let has_data = self.data.restart(self.bits.position, read_ahead, expected, warnings);
+        let has_data = self.data.restart(self.bits.position, self.read_ahead(), expected, warnings);
         self.bits = Bits::default();
         has_data
     }

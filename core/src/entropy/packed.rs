@@ -124,13 +124,11 @@ impl PackedCoefficients {
         self.headers.capacity() + self.symbols.capacity()
     }
 
-    /// The symbols of a block of a window.
-    #[inline]
-    pub(crate) fn block(&self, component: usize, row: u32, column: u32) -> &[u32] {
+    /// A row of blocks; empty if it is none of the window.
+    pub(crate) fn row(&self, component: usize, row: u32) -> PackedRow<'_> {
         let place = self.windows[component].row_place(component, row);
-        let header = place.index(column).map_or(0, |index| self.headers[index]);
-        let first = (header >> 7) as usize;
-        &self.symbols[first..first + (header & 127) as usize]
+        let headers = &self.headers[place.first_index..place.first_index + place.columns as usize];
+        PackedRow { headers, first_column: place.first_column, symbols: self.symbols() }
     }
 
     /// Empties it for a plan's window.
@@ -178,6 +176,30 @@ impl PackedCoefficients {
     #[inline(never)]
     fn grow(&mut self) {
         self.symbols.resize((self.used + self.used / 2).max(self.used + 2 * ROOM), 0);
+    }
+}
+
+/// A row of packed blocks.
+pub(crate) struct PackedRow<'p> {
+    headers: &'p [u32],
+    first_column: u32,
+    symbols: &'p [u32],
+}
+
+impl PackedRow<'_> {
+    /// The symbols of each block.
+    #[inline(always)]
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &[u32]> {
+        self.headers.iter().map(|&header| self.symbols_of(header))
+    }
+
+    pub(crate) fn block(&self, column: u32) -> &[u32] {
+        self.symbols_of(self.headers[(column - self.first_column) as usize])
+    }
+
+    #[inline(always)]
+    fn symbols_of(&self, header: u32) -> &[u32] {
+        &self.symbols[(header >> 7) as usize..][..(header & 127) as usize]
     }
 }
 
@@ -293,7 +315,7 @@ mod tests {
         coefficients.iter().for_each(|&(value, zigzag)| block[usize::from(ZIGZAG[zigzag])] = value);
         let mut packed = one_block();
         packed.push_block(0, 0, 0, &block);
-        let mut read: Vec<(i16, usize)> = packed.block(0, 0, 0).iter().map(|&symbol| unpacked(symbol)).collect();
+        let mut read: Vec<(i16, usize)> = packed.row(0, 0).block(0).iter().map(|&symbol| unpacked(symbol)).collect();
         read.sort_by_key(|&(_, zigzag)| zigzag);
         assert_eq!(read, coefficients);
     }
@@ -302,11 +324,11 @@ mod tests {
     fn empty_and_full_blocks_fit() {
         let mut packed = one_block();
         packed.push_block(0, 0, 0, &[0; 64]);
-        assert!(packed.symbols().is_empty() && packed.block(0, 0, 0).is_empty());
+        assert!(packed.symbols().is_empty() && packed.row(0, 0).block(0).is_empty());
         for _ in 0..100 {
             packed.push_block(0, 0, 0, &[-7; 64]);
         }
-        assert_eq!((packed.symbols().len(), packed.block(0, 0, 0).len()), (6400, 64));
+        assert_eq!((packed.symbols().len(), packed.row(0, 0).block(0).len()), (6400, 64));
     }
 
     #[test]
