@@ -122,10 +122,14 @@ impl<'a> ScanCursor<'a> {
         }
     }
 
+    /// Bytes behind the last MCU that go without a warning: libjpeg-turbo, which reads up to 7 ahead, does not always
+    /// notice so few.
+    const TOLERATED_BYTES: usize = 3;
+
     /// Ends the scan after its last MCU: reports bytes that nobody read.
     pub(super) fn end_scan(&mut self, progressive: bool, warnings: &mut Warnings) {
         let count = self.reader.unread_bytes();
-        if !self.out_of_data && count > 0 {
+        if !self.out_of_data && count > Self::TOLERATED_BYTES {
             warnings.push(Warning::UnreadScanData { count, offset: self.reader.offset(), progressive });
         }
     }
