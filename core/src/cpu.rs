@@ -1,15 +1,14 @@
 //! The CPU backend: the exact decoder, and the oracle for all others.
 
 mod backend;
-mod color;
-mod dequant_idct;
+pub(crate) mod color;
+pub(crate) mod dequant_idct;
 mod fence;
 mod orient;
 mod reconstruct;
 mod rows;
-mod simd;
 mod stage;
-mod upsample;
+pub(crate) mod upsample;
 
 pub use backend::{CpuBackend, HostBuffer, HostTarget};
 pub use fence::{CpuFence, CpuSignal};

@@ -32,6 +32,7 @@ mod outcome;
 mod pixels;
 mod plan;
 mod random_crop;
+mod simd;
 mod warning;
 
 pub use backend::{Backend, Capabilities, Fence, Job, Outcome, OutcomeSlots, Submission};

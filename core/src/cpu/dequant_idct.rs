@@ -4,9 +4,9 @@
 //! products of coefficient and quantizer, 32-bit wrapping sums, 16-bit saturation after each pass. Written on
 //! rows of eight lanes so that compilers turn it into vector code; `i16 * i16` products stay visible as such.
 
-use super::simd::{self, Level};
 use crate::codestream::ZIGZAG;
 use crate::entropy::{Block, unpacked};
+use crate::simd::{self, Level};
 
 type Lanes = [i16; 8];
 

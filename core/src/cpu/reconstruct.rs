@@ -5,13 +5,13 @@
 
 use super::dequant_idct::{BlockTransformer, SamplePlane, ZigzagQuantizers};
 use super::rows::RowWriter;
-use super::simd::{self, Level};
 use super::upsample;
 use crate::codestream::ColorModel;
 use crate::entropy::{BlockRow, McuRow};
 use crate::geometry::Rect;
 use crate::pixels::{PixelFormat, PixelLayout};
 use crate::plan::{ComponentPlan, DecodePlan, Upsampling};
+use crate::simd::{self, Level};
 
 /// Reconstructs the rows of a plan, top to bottom.
 pub(super) struct Reconstruction<'p, 'a> {

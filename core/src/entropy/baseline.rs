@@ -7,10 +7,12 @@ use super::huffman::{HuffmanTable, LOOKAHEAD};
 use super::packed::{BlockSink, ROOM, RowPlace};
 use crate::codestream::{Codestream, HuffmanSpec, Scan, ZIGZAG};
 use crate::geometry::Size;
+use crate::simd::{self, Level};
 use crate::warning::Warnings;
 
 /// Decodes one sequential scan row of MCUs by row of MCUs.
-pub(super) struct SequentialScan<'a> {
+pub(crate) struct SequentialScan<'a> {
+    level: Level,
     cursor: ScanCursor<'a>,
     /// The blocks of an MCU, in the scan's order.
     blocks: Vec<McuBlock>,
@@ -90,7 +92,16 @@ impl<'a> SequentialScan<'a> {
             _ => 1,
         };
         let cursor = ScanCursor::new(codestream.bytes(), scan, mcus.pixels());
-        SequentialScan { cursor, blocks, predictors: [0; 4], tables, mcus, rows_per_mcu_row, next_row: 0 }
+        SequentialScan {
+            level: Level::detected(),
+            cursor,
+            blocks,
+            predictors: [0; 4],
+            tables,
+            mcus,
+            rows_per_mcu_row,
+            next_row: 0,
+        }
     }
 
     /// Decodes the scan's rows up to interleaved MCU row `end`.
@@ -135,18 +146,34 @@ impl<'a> SequentialScan<'a> {
         }
     }
 
-    /// Decodes up to `count` MCUs, at least 1 and none after one that is damaged. Returns how many.
     fn decode_mcus(&mut self, sink: &mut impl BlockSink, first_column: u32, count: u32) -> u32 {
-        let SequentialScan { cursor, blocks, predictors, tables, .. } = self;
+        simd::decode_mcus(self.level, McuRun { scan: self, sink, first_column, count })
+    }
+}
+
+/// MCUs of one row, without a restart between them.
+pub(crate) struct McuRun<'r, 'a, S> {
+    scan: &'r mut SequentialScan<'a>,
+    sink: &'r mut S,
+    first_column: u32,
+    count: u32,
+}
+
+impl<S: BlockSink> McuRun<'_, '_, S> {
+    /// Decodes them, at least one and none after one that is damaged. Returns how many.
+    #[inline(always)]
+    pub(crate) fn decode(self) -> u32 {
+        let SequentialScan { cursor, blocks, predictors, tables, .. } = self.scan;
         let mut bits = cursor.reader.bits();
         let mut decoded = 0;
-        while decoded < count && !bits.overdrawn() && cursor.bad_codes == 0 {
+        while decoded < self.count && !bits.overdrawn() && cursor.bad_codes == 0 {
             for block in blocks.iter() {
                 let (dc, ac) = (&tables.dc[block.dc].1, &tables.ac[block.ac].1);
                 let mut decoder = BlockDecoder { dc, ac, cursor, bits };
-                let symbols = decoder.block(&mut predictors[block.part], sink.room());
+                let symbols = decoder.block(&mut predictors[block.part], self.sink.room());
                 bits = decoder.bits;
-                sink.end_block(&block.place, (first_column + decoded) * block.columns + block.column, symbols);
+                let column = (self.first_column + decoded) * block.columns + block.column;
+                self.sink.end_block(&block.place, column, symbols);
             }
             decoded += 1;
         }

@@ -52,7 +52,7 @@ impl BlockWindow {
 
 /// Where a row of a component's blocks goes.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct RowPlace {
+pub(crate) struct RowPlace {
     component: usize,
     /// Index of the first block that is wanted, its column, and how many are.
     first_index: usize,
@@ -204,7 +204,7 @@ impl PackedRow<'_> {
 }
 
 /// Words that a block may write: 64 symbols, one that does not count, and more for cheap index checks.
-pub(super) const ROOM: usize = 128;
+pub(crate) const ROOM: usize = 128;
 
 /// Value and zigzag index of a packed coefficient.
 #[inline(always)]
@@ -213,7 +213,7 @@ pub(crate) fn unpacked(symbol: u32) -> (i16, usize) {
 }
 
 /// Takes the blocks of sequential scans.
-pub(super) trait BlockSink {
+pub(crate) trait BlockSink {
     /// Memory for the next block's symbols.
     fn room(&mut self) -> &mut [u32; ROOM];
 

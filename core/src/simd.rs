@@ -7,8 +7,9 @@ mod avx2;
 
 use std::sync::OnceLock;
 
-use super::upsample;
 use crate::codestream::ColorModel;
+use crate::cpu::{color, dequant_idct, upsample};
+use crate::entropy::{BlockSink, McuRun};
 use crate::pixels::PixelFormat;
 
 /// Vector instructions that may be used.
@@ -79,12 +80,23 @@ at_level! {
     fn triangle_h1v2(near: &[u8], far: &[u8], upper_half: bool, out: &mut [u8]) = upsample::triangle_h1v2;
     /// [`upsample::triangle_h2v2`].
     fn triangle_h2v2(near: &[u8], far: &[u8], sums: &mut [u16], out: &mut [u8]) = upsample::triangle_h2v2;
-    /// [`super::color::convert_row`].
+    /// [`color::convert_row`].
     fn convert_row(color: ColorModel, format: PixelFormat, components: &[&[u8]], out: &mut [&mut [u8]])
-        = super::color::convert_row;
-    /// [`super::dequant_idct::transform_pair`].
+        = color::convert_row;
+    /// [`dequant_idct::transform_pair`].
     fn transform_pair(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize)
-        = super::dequant_idct::transform_pair;
+        = dequant_idct::transform_pair;
+}
+
+/// [`McuRun::decode`].
+#[inline]
+pub(crate) fn decode_mcus<S: BlockSink>(level: Level, run: McuRun<S>) -> u32 {
+    match level {
+        Level::Plain => run.decode(),
+        // SAFETY: Level::Avx2 is only made by `available`, which has seen that the processor has the features.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => unsafe { avx2::decode_mcus(run) },
+    }
 }
 
 #[cfg(test)]
