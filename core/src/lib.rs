@@ -34,7 +34,7 @@ mod plan;
 mod random_crop;
 mod warning;
 
-pub use backend::{Backend, Capabilities, Fence, Job, Outcome, OutcomeSlots, Submission};
+pub use backend::{Backend, Capabilities, Fence, Job, Outcome, OutcomeSlots, Submission, contained};
 pub use codestream::{
     Adobe, Codestream, CodingProcess, ColorModel, Component, Frame, HuffmanClass, HuffmanSpec, Jfif, Marker,
     QuantTable, RestartIndex, Sampling, Scan, ScanComponent,
