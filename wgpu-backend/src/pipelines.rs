@@ -13,24 +13,37 @@ pub(crate) struct Pipeline {
 pub(crate) struct Pipelines {
     pub(crate) dequant_idct: Pipeline,
     pub(crate) orient: Pipeline,
+    pub(crate) orient_quads: Pipeline,
+    pub(crate) orient_usual_quads: Pipeline,
+    pub(crate) orient_turned_quads: Pipeline,
 }
 
 impl Pipelines {
     pub(crate) fn new(device: &wgpu::Device) -> Self {
-        let [dequant_idct, orient] = STAGES.each_ref().map(|stage| Pipeline::new(device, stage));
-        Pipelines { dequant_idct, orient }
+        Self::with_sources(device, Stage::source)
+    }
+
+    /// With other shaders that bind the same; tests count with them who writes what.
+    pub(crate) fn with_sources(device: &wgpu::Device, source: impl Fn(&Stage) -> String) -> Self {
+        let [dequant_idct, orient, orient_quads] = &STAGES;
+        Pipelines {
+            dequant_idct: Pipeline::new(device, dequant_idct, source(dequant_idct), &[]),
+            orient: Pipeline::new(device, orient, source(orient), &[]),
+            orient_quads: Pipeline::new(device, orient_quads, source(orient_quads), &[]),
+            orient_usual_quads: Pipeline::new(device, orient_quads, source(orient_quads), &[("usual", 1.0)]),
+            orient_turned_quads: Pipeline::new(device, orient_quads, source(orient_quads), &[("turned", 1.0)]),
+        }
     }
 }
 
 impl Pipeline {
-    fn new(device: &wgpu::Device, stage: &Stage) -> Self {
+    /// A stage with its shader and override constants.
+    pub(crate) fn new(device: &wgpu::Device, stage: &Stage, source: String, constants: &[(&str, f64)]) -> Self {
         let label = format!("jpeg.{}", stage.name);
-        let descriptor = wgpu::ShaderModuleDescriptor {
-            label: Some(&label),
-            source: wgpu::ShaderSource::Wgsl(stage.source().into()),
-        };
+        let descriptor =
+            wgpu::ShaderModuleDescriptor { label: Some(&label), source: wgpu::ShaderSource::Wgsl(source.into()) };
         // Without naga's bounds checks and loop counters, which these indices and short loops do not need.
-        // SAFETY: the shaders index only with numbers that `tile.rs`, `pack.rs` and `wave.rs` compute from a plan:
+        // SAFETY: the shaders index only with numbers that `tile.rs`, `output.rs`, `pack.rs` and `wave.rs` compute from a plan:
         // block headers and symbols lie in their sections, planes and targets are as large as the components and
         // outputs say, and a workgroup beyond the work returns at once. Bytes of a JPEG file never become an
         // index without a mask (natural indices have 6 bits). Loops end after 64 and after 4 rounds. Checks that
@@ -63,9 +76,9 @@ impl Pipeline {
             module: &module,
             entry_point: Some(stage.name),
             compilation_options: wgpu::PipelineCompilationOptions {
+                constants,
                 // Every word is written before it is read.
                 zero_initialize_workgroup_memory: false,
-                ..Default::default()
             },
             cache: None,
         });

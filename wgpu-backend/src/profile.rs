@@ -6,7 +6,7 @@ use isopel_core::{BackendError, Error, Job};
 
 use crate::context::WgpuBackend;
 use crate::error::failed;
-use crate::submit::Memory;
+use crate::submit::{Memory, requests};
 use crate::target::WgpuTarget;
 use crate::wave::PassTimestamps;
 
@@ -32,7 +32,7 @@ impl WgpuBackend {
         if !self.device.features().contains(wgpu::Features::TIMESTAMP_QUERY) {
             return Ok(None);
         }
-        let (ready, failures) = self.prepare_all(jobs.into_iter().enumerate().collect());
+        let (ready, failures) = self.prepare_all(requests(jobs));
         if let Some(failure) = failures.into_iter().next() {
             failure.result?;
         }
