@@ -25,6 +25,8 @@ mod stages;
 mod submit;
 mod target;
 mod tile;
+#[cfg(test)]
+mod unfused;
 mod wave;
 mod write;
 

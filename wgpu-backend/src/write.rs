@@ -123,3 +123,6 @@ impl TargetWindow<'_> {
         (outputs, groups)
     }
 }
+
+#[cfg(test)]
+mod tests;
