@@ -344,7 +344,9 @@ impl WgpuBackend {
         };
         let planes = self.planes.take(&self.device, wave.plane_bytes());
         used.planes.push(planes.clone());
-        wave.record(&self.device, encoder, &self.pipelines, &upload, &planes, timestamps);
+        for _ in 0..timestamps.map_or(1, |timestamps| timestamps.repetitions) {
+            wave.record(&self.device, encoder, &self.pipelines, &upload, &planes, timestamps);
+        }
     }
 }
 

@@ -276,6 +276,8 @@ fn begin<'e>(
 /// Two timestamps for each pass of a wave.
 pub(crate) struct PassTimestamps {
     pub(crate) queries: wgpu::QuerySet,
+    /// How often the passes run; the timestamps of the last remain.
+    pub(crate) repetitions: u32,
 }
 
 impl PassTimestamps {
