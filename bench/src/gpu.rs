@@ -25,17 +25,31 @@ pub struct Load {
     pub threads: usize,
     /// Threads that submit, each with [`IN_FLIGHT`] submissions.
     pub submitters: usize,
+    /// Format and orientation of all images.
+    pub options: DecodeOptions,
+}
+
+pub fn options(format: &str, orientation: u16) -> Result<DecodeOptions, String> {
+    let format =
+        PixelFormat::ALL.into_iter().find(|known| known.name() == format).ok_or(format!("no format {format}"))?;
+    let orientation = Orientation::from_exif(orientation).ok_or(format!("no orientation {orientation}"))?;
+    Ok(DecodeOptions::default().format(format).orientation(OrientationPolicy::Set(orientation)))
 }
 
 pub fn speed(files: &[PathBuf], load: &Load) -> Result<(), String> {
     let backend = open(load.threads)?;
     let jpegs = files.iter().map(|file| crate::read(file).map(Arc::from)).collect::<Result<Vec<Arc<[u8]>>, _>>()?;
-    let options = DecodeOptions::default();
-    println!("{}, RGB8 to buffers on the device, CPU entropy decoding included", backend.adapter_name());
+    let options = &load.options;
+    println!("{}, to buffers on the device, CPU entropy decoding included", backend.adapter_name());
     for &batch in &load.batches {
         let submitters = (0..load.submitters.max(1))
             .map(|_| {
-                Ok(Submitter { backend: &backend, jpegs: &jpegs, targets: targets(&backend, &jpegs, batch, &options)? })
+                Ok(Submitter {
+                    backend: &backend,
+                    jpegs: &jpegs,
+                    options,
+                    targets: targets(&backend, &jpegs, batch, options)?,
+                })
             })
             .collect::<Result<Vec<_>, String>>()?;
         // The first submissions fill pools and caches.
@@ -50,7 +64,7 @@ pub fn speed(files: &[PathBuf], load: &Load) -> Result<(), String> {
         })?;
         let rate = images as f64 / start.elapsed().as_secs_f64();
         // More pictures than fit one wave would not all be measured.
-        let stages = stages(&backend, &jpegs, &submitters[0].targets[0], batch.min(64), &options)?;
+        let stages = stages(&backend, &jpegs, &submitters[0].targets[0], batch.min(64), options)?;
         println!("  batch {batch:4}: {rate:9.0} images/s   {stages}");
     }
     Ok(())
@@ -60,6 +74,7 @@ pub fn speed(files: &[PathBuf], load: &Load) -> Result<(), String> {
 struct Submitter<'b> {
     backend: &'b WgpuBackend,
     jpegs: &'b [Arc<[u8]>],
+    options: &'b DecodeOptions,
     /// Of each submission in flight.
     targets: Vec<Vec<BufferTarget>>,
 }
@@ -72,7 +87,7 @@ impl Submitter<'_> {
         let (mut images, mut submissions) = (0, 0);
         while start.elapsed().as_secs_f64() < seconds || submissions < 3 {
             let targets = &self.targets[submissions % IN_FLIGHT];
-            let jobs = jobs(self.jpegs, targets, targets.len(), &DecodeOptions::default());
+            let jobs = jobs(self.jpegs, targets, targets.len(), self.options);
             in_flight.push_back(self.backend.submit(jobs, WgpuAfter::Queue));
             submissions += 1;
             if in_flight.len() == IN_FLIGHT {

@@ -62,6 +62,12 @@ enum Command {
         /// Threads that submit batches, each with two in flight.
         #[arg(long, default_value_t = 1)]
         submitters: usize,
+        /// Format of the pixels, such as rgba8 or rgb8-planar.
+        #[arg(long, default_value = "rgb8")]
+        format: String,
+        /// EXIF orientation that the pictures are given, 1 to 8.
+        #[arg(long, default_value_t = 1)]
+        orientation: u16,
     },
     /// Compares the GPU's pixels with the CPU's over all .jpg files of folders, in every format and
     /// orientation (needs the wgpu feature).
@@ -94,8 +100,9 @@ fn main() -> ExitCode {
         Command::Memory { file } => memory::run(&file),
         Command::DecodeOnce { decoder, file } => memory::decode_once(&decoder, &file),
         #[cfg(feature = "wgpu")]
-        Command::Gpu { files, batches, seconds, threads, submitters } => {
-            gpu::speed(&files, &gpu::Load { batches, seconds, threads, submitters })
+        Command::Gpu { files, batches, seconds, threads, submitters, format, orientation } => {
+            gpu::options(&format, orientation)
+                .and_then(|options| gpu::speed(&files, &gpu::Load { batches, seconds, threads, submitters, options }))
         }
         #[cfg(feature = "wgpu")]
         Command::GpuEqualsCpu { folders } => gpu::equals_cpu(&folders),
