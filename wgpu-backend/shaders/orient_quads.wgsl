@@ -8,8 +8,8 @@
 @group(0) @binding(3) var<storage, read> planes: array<u32>;
 @group(0) @binding(4) var<storage, read_write> target_words: array<u32>;
 
-// Whether all outputs of the dispatch are RGB8 made of YCbCr with chroma of half the width and height. Compilers leave
-// out what that does not need, and one invocation takes less of a GPU's registers.
+// Whether all outputs of the dispatch are RGB8 or RGBA8 made of YCbCr with chroma of half the width and height.
+// Compilers leave out what that does not need, and an invocation takes less of a GPU's registers.
 override usual: bool = false;
 
 fn four_of_further_component(index: u32, along: u32, across: u32) -> vec4<i32> {
@@ -19,7 +19,7 @@ fn four_of_further_component(index: u32, along: u32, across: u32) -> vec4<i32> {
 
 fn quad_pixel_bytes(plane: Output, samples: vec4<i32>) -> u32 {
     if usual {
-        return pixel_bytes(converted(COLOR_YCC, samples), ORDER_RGB, 3u);
+        return pixel_bytes(converted(COLOR_YCC, samples), ORDER_RGB | (CHANNEL_OPAQUE << 24u), 4u);
     }
     return pixel_bytes(converted(plane.color, samples), plane.channels, plane.bytes_per_pixel);
 }
@@ -40,7 +40,7 @@ fn orient_quads(
     if row >= plane.rows {
         return;
     }
-    let bytes_per_pixel = select(plane.bytes_per_pixel, 3u, usual);
+    let bytes_per_pixel = plane.bytes_per_pixel;
     let row_start = plane.start + row * plane.stride;
     let column = (item - row * plane.quads) * 4u + before_quads(bytes_per_pixel, row_start);
     if column + 4u > plane.width {

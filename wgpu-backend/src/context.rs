@@ -266,6 +266,8 @@ impl WgpuBackend {
             (PixelFormat::Rgba8, Orientation::FlipHorizontal),
             (PixelFormat::Gray8, Orientation::Normal),
             (PixelFormat::Rgb8, Orientation::Rotate90),
+            (PixelFormat::Bgr8, Orientation::Normal),
+            (PixelFormat::Rgb8Planar, Orientation::Transverse),
         ] {
             let options = DecodeOptions::default().format(format).orientation(OrientationPolicy::Set(orientation));
             let expected = decode_on_cpu(PICTURE, &options).map_err(|error| error.to_string())?;

@@ -12,7 +12,7 @@ pub(crate) struct TileOutput {
     pub(crate) stride: u64,
     /// Display rows of the whole picture's plane.
     pub(crate) rows: std::ops::Range<u32>,
-    /// Whether it is RGB8 made of YCbCr 4:2:0.
+    /// Whether it is RGB8 or RGBA8 made of YCbCr 4:2:0.
     usual: bool,
     /// Its place in a target is still to be filled in.
     words: Output,
@@ -23,17 +23,24 @@ pub(crate) struct TileOutput {
 pub(crate) enum Writer {
     /// `orient`, word by word.
     Words,
-    /// `orient_quads` along the stored picture's rows.
-    Quads,
-    /// The same, for outputs of the usual kind.
-    UsualQuads,
-    /// `orient_quads` along its columns.
-    TurnedQuads,
+    /// `orient_quads`, with its override constants.
+    Quads {
+        /// Along the columns of the stored picture.
+        turned: bool,
+        /// Outputs of the usual kind.
+        usual: bool,
+    },
 }
 
 impl Writer {
     /// In the order of the dispatches.
-    pub(crate) const ALL: [Writer; 4] = [Writer::Quads, Writer::UsualQuads, Writer::TurnedQuads, Writer::Words];
+    pub(crate) const ALL: [Writer; 5] = [
+        Writer::Quads { turned: false, usual: false },
+        Writer::Quads { turned: false, usual: true },
+        Writer::Quads { turned: true, usual: false },
+        Writer::Quads { turned: true, usual: true },
+        Writer::Words,
+    ];
 }
 
 impl TileOutput {
@@ -82,7 +89,7 @@ impl TileOutput {
             first_byte: (place.offset + first_row as usize * place.stride) as u64,
             stride: place.stride as u64,
             rows,
-            usual: format == PixelFormat::Rgb8 && color == Color::Ycc && is_420(whole),
+            usual: matches!(format, PixelFormat::Rgb8 | PixelFormat::Rgba8) && color == Color::Ycc && is_420(whole),
             words,
         }
     }
@@ -113,11 +120,7 @@ impl TileOutput {
             return vec![(Writer::Words, Output { items: end.div_ceil(4) as u32 - start / 4, ..placed })];
         }
         let placed = Output { quads: placed.width / 4, ..placed };
-        let writer = match (placed.across_x, self.usual) {
-            (0, _) => Writer::TurnedQuads,
-            (_, true) => Writer::UsualQuads,
-            _ => Writer::Quads,
-        };
+        let writer = Writer::Quads { turned: placed.across_x == 0, usual: self.usual };
         let mut writers = vec![(writer, Output { items: placed.rows * placed.quads, ..placed })];
         if !(rows_begin_with_words && placed.width.is_multiple_of(4)) {
             // Between the quads of each two rows, before the first and behind the last.

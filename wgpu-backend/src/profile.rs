@@ -19,8 +19,8 @@ pub struct GpuStageTimes {
     pub orient: Duration,
 }
 
-/// How long the stages are kept busy before the measured time: idle GPUs lower their clocks, and take this long to raise
-/// them again.
+/// How long the stages are kept busy before the measured time: idle GPUs lower their clocks, and take this long to
+/// raise them again.
 const BUSY: Duration = Duration::from_millis(300);
 const MOST_REPETITIONS: u32 = 1_000;
 

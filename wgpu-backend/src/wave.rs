@@ -231,7 +231,7 @@ impl<'t> Wave<'t> {
         let mut pass = begin(encoder, &pipelines.dequant_idct, stamps);
         self.dispatch(device, &mut pass, &pipelines.dequant_idct, &resources, self.idct_groups.1);
         drop(pass);
-        let mut pass = begin(encoder, &pipelines.orient, timestamps.map(|stamps| stamps.pass(1)));
+        let mut pass = begin(encoder, pipelines.of(Writer::Words), timestamps.map(|stamps| stamps.pass(1)));
         for write in &self.writes {
             let resources = [
                 from_upload(self.components),
@@ -240,12 +240,7 @@ impl<'t> Wave<'t> {
                 planes.clone(),
                 bind(&write.target, write.window),
             ];
-            let pipeline = match write.writer {
-                Writer::Words => &pipelines.orient,
-                Writer::Quads => &pipelines.orient_quads,
-                Writer::UsualQuads => &pipelines.orient_usual_quads,
-                Writer::TurnedQuads => &pipelines.orient_turned_quads,
-            };
+            let pipeline = pipelines.of(write.writer);
             self.dispatch(device, &mut pass, pipeline, &resources, write.groups.1);
         }
     }
