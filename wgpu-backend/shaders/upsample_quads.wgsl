@@ -23,7 +23,7 @@ fn four_samples(component: Component, first: u32, across: u32) -> vec4<i32> {
     if shift > 0u {
         bytes |= planes[word + 1u] << (32u - shift);
     }
-    return vec4<i32>(unpack4xU8(bytes));
+    return vec4<i32>((vec4<u32>(bytes) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u));
 }
 
 fn line_sample(component: Component, along: i32, across: u32) -> i32 {
