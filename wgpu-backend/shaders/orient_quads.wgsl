@@ -24,6 +24,19 @@ fn quad_pixel_bytes(plane: Output, samples: vec4<i32>) -> u32 {
     return pixel_bytes(converted(plane.color, samples), plane.channels, plane.bytes_per_pixel);
 }
 
+// Quad and row of an invocation: one quad after the other; or if the picture is turned, in blocks of 16 rows by 8 quads,
+// which read a block of stored rows. 16 invocations in turn read beside each other.
+fn place_in_plane(quads: u32, group: u32, lane: u32) -> vec2<u32> {
+    if turned {
+        let blocks = (quads + 7u) / 8u;
+        let row = group / blocks;
+        return vec2<u32>((group - row * blocks) * 8u + (lane >> 4u), row * 16u + (lane & 15u));
+    }
+    let item = group * 128u + lane;
+    let row = item / quads;
+    return vec2<u32>(item - row * quads, row);
+}
+
 @compute @workgroup_size(128)
 fn orient_quads(
     @builtin(workgroup_id) id: vec3<u32>,
@@ -35,14 +48,14 @@ fn orient_quads(
         return;
     }
     let plane = outputs[groups[group + 1u]];
-    let item = (group - plane.first_group) * 128u + lane;
-    let row = item / plane.quads;
-    if row >= plane.rows {
+    let place = place_in_plane(plane.quads, group - plane.first_group, lane);
+    let row = place.y;
+    if place.x >= plane.quads || row >= plane.rows {
         return;
     }
     let bytes_per_pixel = plane.bytes_per_pixel;
     let row_start = plane.start + row * plane.stride;
-    let column = (item - row * plane.quads) * 4u + before_quads(bytes_per_pixel, row_start);
+    let column = place.x * 4u + before_quads(bytes_per_pixel, row_start);
     if column + 4u > plane.width {
         return;
     }

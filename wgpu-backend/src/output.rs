@@ -120,8 +120,13 @@ impl TileOutput {
             return vec![(Writer::Words, Output { items: end.div_ceil(4) as u32 - start / 4, ..placed })];
         }
         let placed = Output { quads: placed.width / 4, ..placed };
-        let writer = Writer::Quads { turned: placed.across_x == 0, usual: self.usual };
-        let mut writers = vec![(writer, Output { items: placed.rows * placed.quads, ..placed })];
+        let turned = placed.across_x == 0;
+        // Turned pictures are written in blocks of 8 quads and 16 rows.
+        let items = match turned {
+            true => placed.quads.div_ceil(8) * placed.rows.div_ceil(16) * 128,
+            false => placed.quads * placed.rows,
+        };
+        let mut writers = vec![(Writer::Quads { turned, usual: self.usual }, Output { items, ..placed })];
         if !(rows_begin_with_words && placed.width.is_multiple_of(4)) {
             // Between the quads of each two rows, before the first and behind the last.
             writers.push((Writer::Words, Output { items: (placed.rows + 1) * 8, ..placed }));
