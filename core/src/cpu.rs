@@ -7,6 +7,7 @@ mod fence;
 mod orient;
 mod reconstruct;
 mod rows;
+mod simd;
 mod stage;
 mod upsample;
 

@@ -10,7 +10,7 @@ use isopel_core::{
 };
 
 use crate::error::{ERROR_FILTERS, NAME, WgpuUnavailable, failed, lost};
-use crate::pack::PackMemory;
+use crate::pack_memory::PackMemory;
 use crate::pipelines::Pipelines;
 use crate::pool::{BufferPool, StagingPool};
 use crate::stages::STAGES;

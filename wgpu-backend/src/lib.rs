@@ -1,6 +1,6 @@
 //! isopel's wgpu backend: any GPU, natively or through WebGPU, gives the CPU backend's bytes.
 //!
-//! Entropy decoding runs on the CPU (`isopel_core::decode_coefficients`). What goes up is packed: the
+//! Entropy decoding runs on the CPU ([`isopel_core::pack_coefficients`]). What goes up is packed: the
 //! coefficients that are not 0. Then `dequant_idct` makes samples, and `orient_quads` upsamples, converts and writes
 //! pixels in their format, orientation and place, four at a time; `orient` those that do not fill whole words. Batches
 //! of mixed pictures share the dispatches.
@@ -16,7 +16,7 @@ mod error;
 mod fence;
 mod layout;
 mod output;
-mod pack;
+mod pack_memory;
 mod pipelines;
 mod pool;
 #[cfg(not(target_arch = "wasm32"))]

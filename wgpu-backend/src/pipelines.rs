@@ -51,11 +51,11 @@ impl Pipeline {
         let descriptor =
             wgpu::ShaderModuleDescriptor { label: Some(&label), source: wgpu::ShaderSource::Wgsl(source.into()) };
         // Without naga's bounds checks and loop counters, which these indices and short loops do not need.
-        // SAFETY: the shaders index only with numbers that `tile.rs`, `output.rs`, `write.rs`, `pack.rs` and `wave.rs`
+        // SAFETY: the shaders index only with numbers that `tile.rs`, `output.rs`, `write.rs` and `wave.rs`
         // compute from a plan: block headers and symbols lie in their sections, planes and targets are as large as
         // the components and outputs say, a quad is made only where its four pixels are, filters stay within the
         // samples that are there, and a workgroup beyond the work returns at once. Bytes of a JPEG file never become
-        // an index without a mask (natural indices have 6 bits). Loops end after 64 and after 4 rounds. Checks that
+        // an index without a mask (zigzag positions have 6 bits). Loops end after 64 and after 4 rounds. Checks that
         // no device may drop (WebGPU's own) stay in force.
         #[expect(unsafe_code, reason = "wgpu marks unchecked shaders unsafe")]
         let module = unsafe { device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked()) };

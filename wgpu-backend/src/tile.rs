@@ -1,13 +1,13 @@
 //! Tiles: a picture, or a band of display rows of one that is too large for a single binding.
 
 use isopel_core::{
-    Codestream, CoefficientReport, DecodeOptions, DecodePlan, DisplayRect, Error, PixelLayout, Report, Route,
-    StoredRect, Upsampling,
+    BlockWindow, Codestream, CoefficientReport, DecodeOptions, DecodePlan, DisplayRect, Error, PackedCoefficients,
+    PixelLayout, Report, Route, StoredRect, Upsampling, ZIGZAG, block_windows, pack_coefficients,
 };
 
 use crate::layout::{Component, Filter};
 use crate::output::TileOutput;
-use crate::pack::{BlockWindow, MAX_SYMBOLS, PackMemory, PackedCoefficients, block_windows, pack};
+use crate::pack_memory::PackMemory;
 use crate::target::{Place, WgpuTarget};
 
 /// What one tile may take, so that no buffer of a wave of tiles exceeds a binding.
@@ -36,7 +36,7 @@ pub(crate) struct Tile {
     pub(crate) packed: PackedCoefficients,
     /// The needed components, with block and plane positions counted from the tile's own first ones.
     pub(crate) components: Vec<Component>,
-    /// Quantizers of each, 64 words.
+    /// Quantizers of each, 64 words in zigzag order: natural index << 16 | quantizer.
     pub(crate) quant: Vec<u32>,
     /// Words of samples.
     pub(crate) plane_words: u32,
@@ -64,11 +64,11 @@ pub(crate) fn prepare(
     target.check(&layout)?;
     let tiles = loop {
         let tiles = tiles(&plan, options, &target, limits, memory)?;
-        if tiles.iter().all(|tile| tile.packed.symbols.len() < MAX_SYMBOLS) {
+        if tiles.iter().all(|tile| tile.packed.symbols().len() < PackedCoefficients::MAX_SYMBOLS) {
             break tiles;
         }
         // A rare picture, large and full of detail; large bindings would let it have one tile.
-        limits.blocks = (limits.blocks / 2).min(MAX_SYMBOLS as u64 / 128).max(1);
+        limits.blocks = (limits.blocks / 2).min(PackedCoefficients::MAX_SYMBOLS as u64 / 128).max(1);
     };
     let report = Report::new(&plan, &layout, Route::WgpuFromCoefficients, merged(&tiles, plan.region()));
     Ok(PreparedJob { target, tiles, report })
@@ -139,14 +139,17 @@ impl Tile {
     fn new(whole: &DecodePlan, band: &DecodePlan, target: &WgpuTarget, memory: &PackMemory) -> Result<Tile, Error> {
         let own_layout = !matches!(target, WgpuTarget::Buffer(_));
         let layout = target.device_layout(if own_layout { band.layout() } else { whole.layout() })?;
-        let (packed, found) = pack(band, memory)?;
+        let mut packed = memory.take();
+        let found = pack_coefficients(band, &mut packed)?;
         let mut components = Vec::new();
         let mut quant = Vec::new();
         let mut plane_words = 0;
-        let needed = band.components().iter().zip(&packed.components).filter(|(component, _)| component.needed);
+        let needed = band.components().iter().zip(packed.windows()).filter(|(component, _)| component.needed);
         for (component, window) in needed {
             components.push(component_words(component, window, quant.len() as u32, plane_words));
-            quant.extend(component.quant.map(u32::from));
+            quant.extend(
+                ZIGZAG.map(|natural| u32::from(natural) << 16 | u32::from(component.quant[usize::from(natural)])),
+            );
             plane_words += window.columns * 2 * window.rows * 8;
         }
         let output = |plane| TileOutput::new(whole, band, &layout, own_layout, plane);

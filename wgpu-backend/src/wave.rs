@@ -2,10 +2,10 @@
 //! last ones for every further target buffer).
 
 use bytemuck::{Pod, cast_slice};
+use isopel_core::PackedCoefficients;
 
 use crate::layout::Component;
 use crate::output::Writer;
-use crate::pack::MAX_SYMBOLS;
 use crate::pipelines::{Pipeline, Pipelines};
 use crate::tile::Tile;
 use crate::write::{PlacedOutput, TargetWindow, gather, in_layers};
@@ -73,12 +73,12 @@ pub(crate) struct TileSize {
 
 impl TileSize {
     pub(crate) fn of(tile: &Tile) -> Self {
-        TileSize { plane_bytes: u64::from(tile.plane_words) * 4, symbol_bytes: tile.packed.symbols.len() as u64 * 4 }
+        TileSize { plane_bytes: u64::from(tile.plane_words) * 4, symbol_bytes: tile.packed.symbols().len() as u64 * 4 }
     }
 
     /// Whether both fit one binding together.
     pub(crate) fn fits_with(&self, other: &TileSize, max_binding: u64) -> bool {
-        let max_symbols = max_binding.min(4 * MAX_SYMBOLS as u64);
+        let max_symbols = max_binding.min(4 * PackedCoefficients::MAX_SYMBOLS as u64);
         self.plane_bytes + other.plane_bytes <= max_binding && self.symbol_bytes + other.symbol_bytes < max_symbols
     }
 
@@ -111,10 +111,10 @@ impl<'t> Wave<'t> {
                 });
                 idct_groups.extend(std::iter::repeat_n(index, groups as usize));
             }
-            headers.push(Contents::Headers(&tile.packed.headers, symbol_count << 7));
-            symbols.push(Contents::Symbols(&tile.packed.symbols));
-            header_count += tile.packed.headers.len() as u32;
-            symbol_count += tile.packed.symbols.len() as u32;
+            headers.push(Contents::Headers(tile.packed.headers(), symbol_count << 7));
+            symbols.push(Contents::Symbols(tile.packed.symbols()));
+            header_count += tile.packed.headers().len() as u32;
+            symbol_count += tile.packed.symbols().len() as u32;
             quant.extend_from_slice(&tile.quant);
             plane_words += tile.plane_words;
         }

@@ -10,7 +10,7 @@ use isopel_core::{
 };
 
 use super::*;
-use crate::pack::PackMemory;
+use crate::pack_memory::PackMemory;
 use crate::pipelines::Pipelines;
 use crate::stages::Stage;
 use crate::submit::{ReadyJob, requests};
