@@ -59,6 +59,15 @@ enum Command {
         /// Threads for entropy decoding; 0 for as many as there are cores.
         #[arg(long, default_value_t = 0)]
         threads: usize,
+        /// Threads that submit batches, each with two in flight.
+        #[arg(long, default_value_t = 1)]
+        submitters: usize,
+        /// Format of the pixels, such as rgba8 or rgb8-planar.
+        #[arg(long, default_value = "rgb8")]
+        format: String,
+        /// EXIF orientation that the pictures are given, 1 to 8.
+        #[arg(long, default_value_t = 1)]
+        orientation: u16,
     },
     /// Compares the GPU's pixels with the CPU's over all .jpg files of folders, in every format and
     /// orientation (needs the wgpu feature).
@@ -91,7 +100,10 @@ fn main() -> ExitCode {
         Command::Memory { file } => memory::run(&file),
         Command::DecodeOnce { decoder, file } => memory::decode_once(&decoder, &file),
         #[cfg(feature = "wgpu")]
-        Command::Gpu { files, batches, seconds, threads } => gpu::speed(&files, &batches, seconds, threads),
+        Command::Gpu { files, batches, seconds, threads, submitters, format, orientation } => {
+            gpu::options(&format, orientation)
+                .and_then(|options| gpu::speed(&files, &gpu::Load { batches, seconds, threads, submitters, options }))
+        }
         #[cfg(feature = "wgpu")]
         Command::GpuEqualsCpu { folders } => gpu::equals_cpu(&folders),
         Command::Photo { source, output, width, height, quality } => {

@@ -35,7 +35,7 @@ mod random_crop;
 mod simd;
 mod warning;
 
-pub use backend::{Backend, Capabilities, Fence, Job, Outcome, OutcomeSlots, Submission};
+pub use backend::{Backend, Capabilities, Fence, Job, Outcome, OutcomeSlots, Submission, contained};
 pub use codestream::{
     Adobe, Codestream, CodingProcess, ColorModel, Component, Frame, HuffmanClass, HuffmanSpec, Jfif, Marker,
     QuantTable, RestartIndex, Sampling, Scan, ScanComponent, ZIGZAG,

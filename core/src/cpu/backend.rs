@@ -1,11 +1,10 @@
 //! Submissions to CPU threads.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::decode_into;
 use super::fence::{CpuFence, CpuSignal};
-use crate::backend::{Backend, Capabilities, Job, Outcome, OutcomeSlots, Submission};
+use crate::backend::{Backend, Capabilities, Job, Outcome, OutcomeSlots, Submission, contained};
 use crate::codestream::Codestream;
 use crate::error::{Error, MisuseError};
 use crate::outcome::Report;
@@ -123,7 +122,7 @@ impl Backend for CpuBackend {
                 for (index, job) in jobs.into_iter().enumerate() {
                     let (outcomes, signal) = (outcomes.clone(), signal.clone());
                     let work = move || {
-                        outcomes.put(Outcome { index, result: run_guarded(job) });
+                        outcomes.put(Outcome { index, result: contained(|| run(job)) });
                         drop(signal);
                     };
                     #[cfg(not(target_arch = "wasm32"))]
@@ -145,15 +144,6 @@ fn when_all_done(mut fences: Vec<CpuFence>, action: Box<dyn FnOnce() + Send>) {
         None => action(),
         Some(fence) => fence.on_done(move || when_all_done(fences, action)),
     }
-}
-
-/// A panic would be a bug, and must cost no other image: rayon would end the process.
-fn run_guarded(job: Job<HostTarget>) -> Result<Report, Error> {
-    catch_unwind(AssertUnwindSafe(|| run(job))).unwrap_or_else(|panic| {
-        let message = panic.downcast_ref::<String>().cloned();
-        let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
-        Err(Error::Internal(message.unwrap_or_else(|| "a panic without a message".into())))
-    })
 }
 
 fn run(job: Job<HostTarget>) -> Result<Report, Error> {
