@@ -37,15 +37,14 @@ impl Level {
 
     /// All that this processor has, the best last.
     pub(crate) fn available() -> Vec<Self> {
-        let mut levels = vec![Level::Plain];
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2")
             && std::arch::is_x86_feature_detected!("bmi1")
             && std::arch::is_x86_feature_detected!("bmi2")
         {
-            levels.push(Level::Avx2);
+            return vec![Level::Plain, Level::Avx2];
         }
-        levels
+        vec![Level::Plain]
     }
 
     pub(crate) fn name(self) -> &'static str {
