@@ -8,6 +8,8 @@ mod bit_reader;
 mod cursor;
 mod huffman;
 mod packed;
+#[cfg(not(target_arch = "wasm32"))]
+mod parallel;
 mod progressive;
 mod scan_data;
 mod smoothing;
@@ -25,6 +27,8 @@ use baseline::SequentialScan;
 pub(crate) use packed::{BlockSink, unpacked};
 pub use packed::{BlockWindow, PackedCoefficients, block_windows};
 use packed::{PackedRow, PlaneSink};
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) use parallel::PieceDecoder;
 use smoothing::Smoother;
 
 /// One interleaved row of MCUs of a plan's window: the coefficients of every component that the plan needs.
@@ -208,25 +212,81 @@ fn stream_one_scan(plan: &DecodePlan, warnings: &mut Warnings, use_row: &mut imp
 
 /// Returns the rows of MCUs from the top that all scans brought undamaged.
 fn read_all_scans(plan: &DecodePlan, warnings: &mut Warnings, use_row: &mut impl FnMut(McuRow)) -> Result<u32, Error> {
-    let mut planes = empty_planes(plan, plan.stored_mcus());
-    let codestream = plan.codestream();
-    let frame = codestream.frame();
-    let mut extent = DataExtent { valid_mcu_rows: frame.mcus().height, last_good_row: frame.mcus().height };
-    if frame.is_progressive() {
-        progressive::decode_scans(plan, &mut planes, &mut extent, warnings)?;
-    } else {
-        for scan in scans_needed(plan) {
-            let mut sequential = SequentialScan::new(codestream, scan);
-            sequential.decode_rows(&mut PlaneSink::new(&mut planes), plan.stored_mcus().rows.end, warnings);
-            extent.valid_mcu_rows = extent.valid_mcu_rows.min(sequential.valid_mcu_rows());
+    let (scans, valid_mcu_rows) = CollectedScans::read(plan, warnings)?;
+    scans.rows(plan, use_row);
+    Ok(valid_mcu_rows)
+}
+
+/// The coefficients that several scans brought together.
+struct CollectedScans {
+    planes: Vec<CoefficientPlane>,
+    smoother: Option<Smoother>,
+}
+
+impl CollectedScans {
+    /// Also returns the rows of MCUs from the top that all scans brought undamaged.
+    fn read(plan: &DecodePlan, warnings: &mut Warnings) -> Result<(Self, u32), Error> {
+        let mut planes = empty_planes(plan, plan.stored_mcus());
+        let codestream = plan.codestream();
+        let frame = codestream.frame();
+        let mut extent = DataExtent { valid_mcu_rows: frame.mcus().height, last_good_row: frame.mcus().height };
+        if frame.is_progressive() {
+            progressive::decode_scans(plan, &mut planes, &mut extent, warnings)?;
+        } else {
+            for scan in scans_needed(plan) {
+                let mut sequential = SequentialScan::new(codestream, scan);
+                sequential.decode_rows(&mut PlaneSink::new(&mut planes), plan.stored_mcus().rows.end, warnings);
+                extent.valid_mcu_rows = extent.valid_mcu_rows.min(sequential.valid_mcu_rows());
+            }
+        }
+        let smoother = plan.smooths_blocks().then(|| Smoother::new(plan, &extent));
+        Ok((CollectedScans { planes, smoother }, extent.valid_mcu_rows))
+    }
+
+    /// Calls `use_row` with each row of MCUs of a plan whose window lies in that of the plan that was read.
+    fn rows(&self, plan: &DecodePlan, use_row: &mut impl FnMut(McuRow)) {
+        for index in plan.mcus().rows.clone() {
+            let coefficients = RowCoefficients::Planes { planes: &self.planes, smoother: self.smoother.as_ref() };
+            use_row(McuRow { index, coefficients });
         }
     }
-    let smoother = plan.smooths_blocks().then(|| Smoother::new(plan, &extent));
-    for index in plan.mcus().rows.clone() {
-        let coefficients = RowCoefficients::Planes { planes: &planes, smoother: smoother.as_ref() };
-        use_row(McuRow { index, coefficients });
+}
+
+/// The coefficients of a whole plan, from which several threads can take rows.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) struct SharedCoefficients(Collected);
+
+#[cfg(not(target_arch = "wasm32"))]
+enum Collected {
+    Pieces(parallel::ScanPieces),
+    Scans(CollectedScans),
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl SharedCoefficients {
+    /// Decodes a plan, where that is possible on the threads of the current pool. `None` if one thread does it as well.
+    pub(crate) fn decode(plan: &DecodePlan) -> Result<Option<(Self, CoefficientReport)>, Error> {
+        if plan.codestream().has_multiple_scans() {
+            let mut scans = None;
+            let report = with_damage_refused(plan, |warnings| {
+                let (read, valid_mcu_rows) = CollectedScans::read(plan, warnings)?;
+                scans = Some(read);
+                Ok(valid_mcu_rows)
+            })?;
+            return Ok(scans.map(|scans| (SharedCoefficients(Collected::Scans(scans)), report)));
+        }
+        let Some(pieces) = parallel::ScanPieces::decode(plan) else { return Ok(None) };
+        let report = with_damage_refused(plan, |_| Ok(u32::MAX))?;
+        Ok(Some((SharedCoefficients(Collected::Pieces(pieces)), report)))
     }
-    Ok(extent.valid_mcu_rows)
+
+    /// Calls `use_row` with each row of MCUs of a plan for a part of the same region, top to bottom.
+    pub(crate) fn rows(&self, plan: &DecodePlan, mut use_row: impl FnMut(McuRow)) {
+        match &self.0 {
+            Collected::Pieces(pieces) => pieces.rows(plan, use_row),
+            Collected::Scans(scans) => scans.rows(plan, &mut use_row),
+        }
+    }
 }
 
 /// Rows of the region above the first damaged row of MCUs, less the one that takes chroma from below.

@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 
 use crate::codestream::ColorModel;
 use crate::cpu::{color, dequant_idct, upsample};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::entropy::PieceDecoder;
 use crate::entropy::{BlockSink, McuRun};
 use crate::pixels::PixelFormat;
 
@@ -95,6 +97,18 @@ pub(crate) fn decode_mcus<S: BlockSink>(level: Level, run: McuRun<S>) -> u32 {
         // SAFETY: Level::Avx2 is only made by `available`, which has seen that the processor has the features.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => unsafe { avx2::decode_mcus(run) },
+    }
+}
+
+/// [`PieceDecoder::decode`].
+#[cfg(not(target_arch = "wasm32"))]
+#[inline]
+pub(crate) fn decode_piece(level: Level, decoder: &mut PieceDecoder) {
+    match level {
+        Level::Plain => decoder.decode(),
+        // SAFETY: Level::Avx2 is only made by `available`, which has seen that the processor has the features.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => unsafe { avx2::decode_piece(decoder) },
     }
 }
 

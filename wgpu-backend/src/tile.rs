@@ -1,8 +1,8 @@
 //! Tiles: a picture, or a band of display rows of one that is too large for a single binding.
 
 use isopel_core::{
-    BlockWindow, Codestream, CoefficientReport, DecodeOptions, DecodePlan, DisplayRect, Error, PackedCoefficients,
-    PixelLayout, Report, Route, StoredRect, Upsampling, ZIGZAG, block_windows, pack_coefficients,
+    BlockWindow, Codestream, CoefficientReport, DecodeOptions, DecodePlan, Error, PackedCoefficients, PixelLayout,
+    Report, Route, StoredRect, Upsampling, ZIGZAG, block_windows, pack_coefficients,
 };
 
 use crate::layout::{Component, Filter};
@@ -63,7 +63,7 @@ pub(crate) fn prepare(
     let layout = target.layout(plan.layout())?;
     target.check(&layout)?;
     let tiles = loop {
-        let tiles = tiles(&plan, options, &target, limits, memory)?;
+        let tiles = tiles(&plan, &target, limits, memory)?;
         if tiles.iter().all(|tile| tile.packed.symbols().len() < PackedCoefficients::MAX_SYMBOLS) {
             break tiles;
         }
@@ -77,13 +77,12 @@ pub(crate) fn prepare(
 /// The tiles of a plan.
 pub(crate) fn tiles(
     plan: &DecodePlan,
-    options: &DecodeOptions,
     target: &WgpuTarget,
     limits: TileLimits,
     memory: &PackMemory,
 ) -> Result<Vec<Tile>, Error> {
     let on_device = target.device_layout(plan.layout())?;
-    let tile = |rows| Tile::new(plan, &band_plan(plan, options, rows)?, target, memory);
+    let tile = |rows| Tile::new(plan, &plan.band(rows)?, target, memory);
     bands(plan, &on_device, limits).into_iter().map(tile).collect()
 }
 
@@ -99,19 +98,6 @@ fn bands(plan: &DecodePlan, layout: &PixelLayout, limits: TileLimits) -> Vec<std
     // Chroma context and MCU borders add a little to each band, so they are cut smaller.
     let rows = (u64::from(height) / (parts + parts / 8 + 1)).max(1) as u32;
     (0..height).step_by(rows as usize).map(|first| first..(first + rows).min(height)).collect()
-}
-
-/// The plan of a band: the same request for fewer display rows.
-fn band_plan<'a>(
-    plan: &DecodePlan<'a>,
-    options: &DecodeOptions,
-    rows: std::ops::Range<u32>,
-) -> Result<DecodePlan<'a>, Error> {
-    let stored = plan.codestream().stored_size();
-    let whole = plan.orientation().map_rect(plan.region(), stored).rect();
-    let band = DisplayRect::new(whole.x, whole.y + rows.start, whole.width, rows.len() as u32);
-    let options = options.orientation(isopel_core::OrientationPolicy::Set(plan.orientation())).region(band);
-    DecodePlan::new(plan.codestream(), &options)
 }
 
 /// Reports of bands as one: all warnings of the band that read furthest, valid rows of all together.

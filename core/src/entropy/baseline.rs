@@ -14,38 +14,66 @@ use crate::warning::Warnings;
 pub(crate) struct SequentialScan<'a> {
     level: Level,
     cursor: ScanCursor<'a>,
-    /// The blocks of an MCU, in the scan's order.
-    blocks: Vec<McuBlock>,
+    shape: ScanShape,
     predictors: [i32; 4],
-    tables: Tables,
-    mcus: Size,
-    /// Rows of this scan's MCUs in one interleaved MCU row: more than one for a single component.
-    rows_per_mcu_row: u32,
     next_row: u32,
 }
 
+/// What an MCU of a sequential scan is made of, and how many there are.
+pub(super) struct ScanShape {
+    /// The blocks of an MCU, in the scan's order.
+    pub(super) blocks: Vec<McuBlock>,
+    pub(super) tables: Tables,
+    pub(super) mcus: Size,
+    /// Rows of this scan's MCUs in one interleaved MCU row: more than one for a single component.
+    pub(super) rows_per_mcu_row: u32,
+}
+
+impl ScanShape {
+    pub(super) fn new(codestream: &Codestream, scan: &Scan) -> Self {
+        let frame = codestream.frame();
+        let mut tables = Tables::default();
+        let mut blocks = Vec::new();
+        for (index, part) in scan.components.iter().enumerate() {
+            let sampling = frame.components[part.component].sampling;
+            let (columns, rows) =
+                if scan.is_interleaved() { (sampling.horizontal.into(), sampling.vertical.into()) } else { (1, 1) };
+            let (dc, ac) = (tables.dc(codestream, part.dc_table), tables.ac(codestream, part.ac_table));
+            for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+                let (component, place) = (part.component, RowPlace::default());
+                blocks.push(McuBlock { component, part: index, dc, ac, columns, rows, column, row, place });
+            }
+        }
+        let rows_per_mcu_row = match scan.components.as_slice() {
+            [only] => u32::from(frame.components[only.component].sampling.vertical),
+            _ => 1,
+        };
+        ScanShape { blocks, tables, mcus: scan.mcus(frame), rows_per_mcu_row }
+    }
+}
+
 /// One block of each MCU.
-struct McuBlock {
-    component: usize,
+pub(super) struct McuBlock {
+    pub(super) component: usize,
     /// Which of the scan's components it is.
-    part: usize,
+    pub(super) part: usize,
     /// Indices into the tables of each kind.
-    dc: usize,
-    ac: usize,
+    pub(super) dc: usize,
+    pub(super) ac: usize,
     /// Blocks of the component in an MCU, and which of them this is.
-    columns: u32,
-    rows: u32,
-    column: u32,
-    row: u32,
+    pub(super) columns: u32,
+    pub(super) rows: u32,
+    pub(super) column: u32,
+    pub(super) row: u32,
     /// Where the blocks of the current row go.
-    place: RowPlace,
+    pub(super) place: RowPlace,
 }
 
 /// Decoding tables, each once, with the index of its definition.
 #[derive(Default)]
-struct Tables {
-    dc: Vec<(usize, HuffmanTable)>,
-    ac: Vec<(usize, AcTable)>,
+pub(super) struct Tables {
+    pub(super) dc: Vec<(usize, HuffmanTable)>,
+    pub(super) ac: Vec<(usize, AcTable)>,
 }
 
 impl Tables {
@@ -73,45 +101,19 @@ fn position_or_push<T>(
 
 impl<'a> SequentialScan<'a> {
     pub(super) fn new(codestream: &Codestream<'a>, scan: &Scan) -> Self {
-        let frame = codestream.frame();
-        let mcus = scan.mcus(frame);
-        let mut tables = Tables::default();
-        let mut blocks = Vec::new();
-        for (index, part) in scan.components.iter().enumerate() {
-            let sampling = frame.components[part.component].sampling;
-            let (columns, rows) =
-                if scan.is_interleaved() { (sampling.horizontal.into(), sampling.vertical.into()) } else { (1, 1) };
-            let (dc, ac) = (tables.dc(codestream, part.dc_table), tables.ac(codestream, part.ac_table));
-            for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
-                let (component, place) = (part.component, RowPlace::default());
-                blocks.push(McuBlock { component, part: index, dc, ac, columns, rows, column, row, place });
-            }
-        }
-        let rows_per_mcu_row = match scan.components.as_slice() {
-            [only] => u32::from(frame.components[only.component].sampling.vertical),
-            _ => 1,
-        };
-        let cursor = ScanCursor::new(codestream.bytes(), scan, mcus.pixels());
-        SequentialScan {
-            level: Level::detected(),
-            cursor,
-            blocks,
-            predictors: [0; 4],
-            tables,
-            mcus,
-            rows_per_mcu_row,
-            next_row: 0,
-        }
+        let shape = ScanShape::new(codestream, scan);
+        let cursor = ScanCursor::new(codestream.bytes(), scan, shape.mcus.pixels());
+        SequentialScan { level: Level::detected(), cursor, shape, predictors: [0; 4], next_row: 0 }
     }
 
     /// Decodes the scan's rows up to interleaved MCU row `end`.
     pub(super) fn decode_rows(&mut self, sink: &mut impl BlockSink, end: u32, warnings: &mut Warnings) {
-        let end = (end * self.rows_per_mcu_row).min(self.mcus.height);
+        let end = (end * self.shape.rows_per_mcu_row).min(self.shape.mcus.height);
         while self.next_row < end && !self.cursor.is_exhausted() {
             self.decode_row(sink, warnings);
         }
         self.next_row = end;
-        if end == self.mcus.height {
+        if end == self.shape.mcus.height {
             self.cursor.end_scan(false, warnings);
         }
     }
@@ -120,22 +122,22 @@ impl<'a> SequentialScan<'a> {
     pub(super) fn valid_mcu_rows(&self) -> u32 {
         match self.cursor.first_damaged_mcu() {
             None => u32::MAX,
-            Some(mcu) => (mcu / u64::from(self.mcus.width)) as u32 / self.rows_per_mcu_row,
+            Some(mcu) => (mcu / u64::from(self.shape.mcus.width)) as u32 / self.shape.rows_per_mcu_row,
         }
     }
 
     fn decode_row(&mut self, sink: &mut impl BlockSink, warnings: &mut Warnings) {
         let row = self.next_row;
         self.next_row += 1;
-        for block in &mut self.blocks {
+        for block in &mut self.shape.blocks {
             block.place = sink.row_place(block.component, row * block.rows + block.row);
         }
         let mut column = 0;
-        while column < self.mcus.width {
+        while column < self.shape.mcus.width {
             if self.cursor.restart_if_due(warnings) {
                 self.predictors = [0; 4];
             }
-            let count = self.cursor.before_restart(self.mcus.width - column);
+            let count = self.cursor.before_restart(self.shape.mcus.width - column);
             column += if self.cursor.has_data() {
                 let decoded = self.decode_mcus(sink, column, count);
                 self.cursor.end_mcus(decoded, warnings);
@@ -163,14 +165,14 @@ impl<S: BlockSink> McuRun<'_, '_, S> {
     /// Decodes them, at least one and none after one that is damaged. Returns how many.
     #[inline(always)]
     pub(crate) fn decode(self) -> u32 {
-        let SequentialScan { cursor, blocks, predictors, tables, .. } = self.scan;
+        let SequentialScan { cursor, shape: ScanShape { blocks, tables, .. }, predictors, .. } = self.scan;
         let mut bits = cursor.reader.bits();
         let mut decoded = 0;
         while decoded < self.count && !bits.overdrawn() && cursor.bad_codes == 0 {
             for block in blocks.iter() {
                 let (dc, ac) = (&tables.dc[block.dc].1, &tables.ac[block.ac].1);
                 let mut decoder = BlockDecoder { dc, ac, cursor, bits };
-                let symbols = decoder.block(&mut predictors[block.part], self.sink.room());
+                let symbols = decoder.block::<S>(&mut predictors[block.part], self.sink.room());
                 bits = decoder.bits;
                 let column = (self.first_column + decoded) * block.columns + block.column;
                 self.sink.end_block(&block.place, column, symbols);
@@ -183,22 +185,22 @@ impl<S: BlockSink> McuRun<'_, '_, S> {
 }
 
 /// Decodes blocks of one component, the reader's bits in registers.
-struct BlockDecoder<'d, 'a> {
-    dc: &'d HuffmanTable,
-    ac: &'d AcTable,
-    cursor: &'d mut ScanCursor<'a>,
-    bits: Bits,
+pub(super) struct BlockDecoder<'d, 'a> {
+    pub(super) dc: &'d HuffmanTable,
+    pub(super) ac: &'d AcTable,
+    pub(super) cursor: &'d mut ScanCursor<'a>,
+    pub(super) bits: Bits,
 }
 
 impl BlockDecoder<'_, '_> {
     /// Decodes a block (T.81 F.2.2) to symbols. Returns how many.
     #[inline(always)]
-    fn block(&mut self, predictor: &mut i32, symbols: &mut [u32; ROOM]) -> usize {
+    pub(super) fn block<S: BlockSink>(&mut self, predictor: &mut i32, symbols: &mut [u32; ROOM]) -> usize {
         self.refill();
         *predictor = predictor.wrapping_add(self.dc_difference());
         // Kept in 16 bits, as libjpeg does: damaged files wrap.
         symbols[0] = (*predictor as u32) << 16;
-        let mut count = usize::from(symbols[0] != 0);
+        let mut count = usize::from(S::KEEPS_ZERO_DC || symbols[0] != 0);
         // At least 25 bits are left, enough for two look-ups; a refill lasts for five.
         let mut k = self.one_entry(1, symbols, &mut count);
         if k < END {

@@ -165,6 +165,12 @@ impl<'a> BitReader<'a> {
         self.bits.overdrawn()
     }
 
+    /// Bits taken since reading began, with those of `bits` taken out of this reader. Of no meaning after a restart.
+    #[inline(always)]
+    pub(crate) fn bits_taken(&self, bits: &Bits) -> u64 {
+        (8 * self.data.data_bytes_before(bits.position)).wrapping_add_signed(-i64::from(bits.available))
+    }
+
     /// Byte offset of what is read next, to within the 8 bytes that are read ahead.
     pub(crate) fn offset(&self) -> usize {
         self.data.offset(self.bits.position)

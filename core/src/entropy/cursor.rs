@@ -124,7 +124,7 @@ impl<'a> ScanCursor<'a> {
 
     /// Bytes behind the last MCU that go without a warning: libjpeg-turbo, which reads up to 7 ahead, does not always
     /// notice so few.
-    const TOLERATED_BYTES: usize = 3;
+    pub(super) const TOLERATED_BYTES: usize = 3;
 
     /// Ends the scan after its last MCU: reports bytes that nobody read.
     pub(super) fn end_scan(&mut self, progressive: bool, warnings: &mut Warnings) {

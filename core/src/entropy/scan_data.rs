@@ -19,6 +19,8 @@ pub(super) struct ScanData<'a> {
     chunk: Box<[u8; CHUNK + PADDING]>,
     /// Bytes in the chunk.
     len: usize,
+    /// Data bytes before the chunk.
+    passed: u64,
     /// Offset in the file of the chunk's first byte.
     start: usize,
     /// Offset behind the chunk's last byte, and behind the marker if there is one.
@@ -42,6 +44,7 @@ impl<'a> ScanData<'a> {
             marker: None,
             chunk: Box::new([0; CHUNK + PADDING]),
             len: 0,
+            passed: 0,
             start: scan.data.start,
             next: scan.data.start,
             stuffed: Vec::new(),
@@ -59,6 +62,13 @@ impl<'a> ScanData<'a> {
         self.chunk[position..position + 8].try_into().map(u64::from_be_bytes).ok()
     }
 
+    /// Data bytes before the chunk's byte at `position`, counted from where reading began. Of no meaning after a
+    /// restart.
+    #[inline(always)]
+    pub(super) fn data_bytes_before(&self, position: usize) -> u64 {
+        self.passed + position as u64
+    }
+
     /// The chunk's bytes from `position` on.
     pub(super) fn rest(&self, position: usize) -> &[u8] {
         &self.chunk[position..self.len]
@@ -71,6 +81,7 @@ impl<'a> ScanData<'a> {
             return position;
         }
         self.start = self.offset(position);
+        self.passed += position as u64;
         self.chunk.copy_within(position..self.len, 0);
         self.len -= position;
         self.stuffed.retain_mut(|byte| {

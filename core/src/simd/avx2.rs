@@ -4,13 +4,18 @@ use std::arch::x86_64::*;
 
 use crate::codestream::ColorModel;
 use crate::cpu::{color, upsample};
-use crate::entropy::{BlockSink, McuRun};
+use crate::entropy::{BlockSink, McuRun, PieceDecoder};
 use crate::pixels::PixelFormat;
 
 /// Shifts by variable amounts take fewer instructions with BMI2.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn decode_mcus<S: BlockSink>(run: McuRun<S>) -> u32 {
     run.decode()
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) fn decode_piece(decoder: &mut PieceDecoder) {
+    decoder.decode();
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]

@@ -189,7 +189,7 @@ fn rows_beyond_two_gibibytes_are_counted_within_their_bindings() {
         let buffer = gpu::buffer(&backend.device, &[0; 4]);
         let place = BufferTarget { buffer: buffer.clone(), offset: BASE, stride: Some(STRIDE as usize) };
         let tile_limits = TileLimits::for_binding(limits.max_binding);
-        let tiles = tiles(&plan, &options, &WgpuTarget::Buffer(place), tile_limits, &PackMemory::default());
+        let tiles = tiles(&plan, &WgpuTarget::Buffer(place), tile_limits, &PackMemory::default());
         let mut all_rows = Vec::new();
         for tile in tiles.expect("it is decodable") {
             let slot = Slot { buffer: buffer.clone(), base: BASE };
