@@ -29,6 +29,9 @@ enum Command {
         /// Rounds; each decodes every file once with every decoder.
         #[arg(long, default_value_t = 15)]
         rounds: usize,
+        /// Also isopel with this many threads on each image.
+        #[arg(long, default_value_t = 1)]
+        threads: usize,
     },
     /// Decodes one file once in a process of its own per decoder and prints its peak memory (Linux).
     Memory {
@@ -96,7 +99,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Speed { files, rounds } => speed::run(&files, rounds),
+        Command::Speed { files, rounds, threads } => speed::run(&files, rounds, threads),
         Command::Memory { file } => memory::run(&file),
         Command::DecodeOnce { decoder, file } => memory::decode_once(&decoder, &file),
         #[cfg(feature = "wgpu")]
