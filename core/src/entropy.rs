@@ -13,6 +13,8 @@ mod parallel;
 mod progressive;
 mod scan_data;
 mod smoothing;
+#[cfg(test)]
+mod test_scan;
 
 use std::borrow::Cow;
 use std::ops::Range;

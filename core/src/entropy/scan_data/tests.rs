@@ -1,18 +1,5 @@
 use super::*;
-
-fn scan(len: usize) -> Scan {
-    Scan {
-        offset: 0,
-        components: Vec::new(),
-        spectral_start: 0,
-        spectral_end: 63,
-        approximation_high: 0,
-        approximation_low: 0,
-        restart_interval: 0,
-        data: 0..len,
-        end: None,
-    }
-}
+use crate::entropy::test_scan::scan;
 
 /// Data bytes of several chunks, with FF at many distances, and the same with stuffing and the offset of each.
 fn stuffed(fill: usize) -> (Vec<u8>, Vec<u8>, Vec<usize>) {
@@ -34,7 +21,7 @@ fn stuffed(fill: usize) -> (Vec<u8>, Vec<u8>, Vec<usize>) {
 fn chunks_are_the_data_without_stuffing_and_know_their_offsets() {
     for (fill, step) in [(0, 1), (0, 8), (1, 3), (3, 7)] {
         let (plain, file, offsets) = stuffed(fill);
-        let mut data = ScanData::new(&file, &scan(file.len()));
+        let mut data = ScanData::new(&file, &scan(file.len(), None));
         let mut position = 0;
         let mut read = Vec::new();
         loop {
@@ -61,7 +48,7 @@ fn restarts_are_found_from_anywhere_in_a_chunk() {
     let first_interval = file.len();
     file.extend([0xFF, 0xD0, 1, 2, 3, 0xFF, 0xD1, 4]);
     for position in [0, 1, 100, CHUNK - 1] {
-        let mut data = ScanData::new(&file, &scan(file.len()));
+        let mut data = ScanData::new(&file, &scan(file.len(), None));
         data.load_more(0);
         let mut warnings = Warnings::default();
         assert!(data.restart(position, 0, 0, &mut warnings));
