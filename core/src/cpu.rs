@@ -14,13 +14,15 @@ pub use backend::{CpuBackend, HostBuffer, HostTarget};
 pub use fence::{CpuFence, CpuSignal};
 pub use stage::StageTimes;
 
+use std::time::Duration;
+
 use crate::entropy::decode_coefficients;
 use crate::error::{Error, MisuseError};
 use crate::outcome::{Image, Report, Route};
 use crate::pixels::PixelLayout;
 use crate::plan::DecodePlan;
 use reconstruct::Reconstruction;
-use stage::{Stage, StageClock};
+use stage::{Stage, StageClock, system_clock};
 
 /// Decodes a plan on this thread into memory allocated for it.
 ///
@@ -55,13 +57,24 @@ pub fn decode_into(plan: &DecodePlan, layout: &PixelLayout, output: &mut [u8]) -
     decode_with_clock(plan, layout, output, &mut StageClock::off())
 }
 
-/// Decodes like [`decode`] and measures the stages. Not available on targets without a clock.
+/// Decodes like [`decode`] and measures the stages. wasm32 has no clock of its own, see [`decode_timed_by`].
 ///
 /// # Errors
 /// As [`decode`].
 pub fn decode_timed(plan: &DecodePlan) -> Result<(Image, StageTimes), Error> {
-    let mut pixels = vec![0; plan.layout().required_len()];
-    let mut clock = StageClock::started();
+    decode_timed_by(plan, system_clock)
+}
+
+/// Decodes like [`decode`] and measures the stages by a clock of the caller's: the time since some moment, such as
+/// `performance.now()` in a browser.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_timed_by(plan: &DecodePlan, now: fn() -> Duration) -> Result<(Image, StageTimes), Error> {
+    let len = plan.layout().required_len();
+    plan.limits().check_memory(plan.working_memory().saturating_add(len as u64))?;
+    let mut pixels = vec![0; len];
+    let mut clock = StageClock::started(now);
     let report = decode_with_clock(plan, plan.layout(), &mut pixels, &mut clock)?;
     Ok((Image { pixels, report }, clock.times()))
 }
