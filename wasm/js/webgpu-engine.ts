@@ -25,14 +25,16 @@ export class WebGpuEngine {
   async objection(): Promise<string | undefined> {
     try {
       const device = await this.#open();
-      return device.isSoftware ? `the only WebGPU adapter is software: ${device.adapterName}` : undefined;
+      return device.isSoftware ? `the only WebGPU adapter is software (${await adapterName()})` : undefined;
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
   }
 
+  /** Opens the device, if it is not open. */
   async adapterName(): Promise<string> {
-    return (await this.#open()).adapterName;
+    await this.#open();
+    return adapterName();
   }
 
   async decode(bytes: Uint8Array, options: PixelOptions): Promise<DecodedImage> {
@@ -125,4 +127,17 @@ export class WebGpuEngine {
       this.#device = undefined;
     }
   }
+}
+
+/** What the browser tells of the adapter that is preferred for high performance. */
+async function adapterName(): Promise<string> {
+  const { gpu } = navigator as unknown as { gpu: Gpu };
+  const info = (await gpu.requestAdapter({ powerPreference: 'high-performance' }))?.info;
+  const parts = [info?.['vendor'], info?.['architecture'], info?.['device'], info?.['description']];
+  return parts.filter((part) => part !== undefined && part !== '').join(' ') || 'unnamed';
+}
+
+/** The part of WebGPU's types that is used here. */
+interface Gpu {
+  requestAdapter(options: { powerPreference: 'high-performance' }): Promise<{ info: Record<string, string> } | null>;
 }

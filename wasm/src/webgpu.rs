@@ -31,12 +31,6 @@ impl WebGpu {
         }
     }
 
-    /// The adapter's name and driver.
-    #[wasm_bindgen(getter, js_name = adapterName)]
-    pub fn adapter_name(&self) -> String {
-        self.backend.adapter_name()
-    }
-
     /// Whether the adapter is software: slower than decoding without it.
     #[wasm_bindgen(getter, js_name = isSoftware)]
     pub fn is_software(&self) -> bool {

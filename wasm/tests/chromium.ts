@@ -11,11 +11,21 @@ export function findChromium(): string | undefined {
   return found;
 }
 
-/** Without the flag there is no adapter on machines without a GPU; with it there is SwiftShader. */
+/**
+ * What gives WebGPU on machines without a GPU. The first flag is enough for SwiftShader as an adapter; with the others
+ * its canvases can be shown.
+ */
+const WEBGPU = [
+  '--enable-unsafe-webgpu',
+  '--use-vulkan=swiftshader',
+  '--enable-features=Vulkan',
+  '--use-angle=swiftshader',
+];
+
 export function chromiumOptions(executablePath: string | undefined, webgpu: boolean) {
   const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'];
   return {
     ...(executablePath === undefined ? {} : { executablePath }),
-    args: ['--no-sandbox', ...quiet, ...(webgpu ? ['--enable-unsafe-webgpu'] : [])],
+    args: ['--no-sandbox', ...quiet, ...(webgpu ? WEBGPU : [])],
   };
 }
