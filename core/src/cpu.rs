@@ -18,13 +18,15 @@ pub use fence::{CpuFence, CpuSignal};
 pub use parallel::{decode_parallel, decode_parallel_into};
 pub use stage::StageTimes;
 
+use std::time::Duration;
+
 use crate::entropy::decode_coefficients;
 use crate::error::{Error, MisuseError};
 use crate::outcome::{Image, Report, Route};
 use crate::pixels::PixelLayout;
 use crate::plan::DecodePlan;
 use reconstruct::Reconstruction;
-use stage::{Stage, StageClock};
+use stage::{Stage, StageClock, system_clock};
 
 /// Decodes a plan on this thread into memory allocated for it.
 ///
@@ -57,13 +59,22 @@ pub fn decode_into(plan: &DecodePlan, layout: &PixelLayout, output: &mut [u8]) -
     decode_with_clock(plan, layout, output, &mut StageClock::off())
 }
 
-/// Decodes like [`decode`] and measures the stages. Not available on targets without a clock.
+/// Decodes like [`decode`] and measures the stages. wasm32 has no clock of its own, see [`decode_timed_by`].
 ///
 /// # Errors
 /// As [`decode`].
 pub fn decode_timed(plan: &DecodePlan) -> Result<(Image, StageTimes), Error> {
+    decode_timed_by(plan, system_clock)
+}
+
+/// Decodes like [`decode`] and measures the stages by a clock of the caller's: the time since some moment, such as
+/// `performance.now()` in a browser.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_timed_by(plan: &DecodePlan, now: fn() -> Duration) -> Result<(Image, StageTimes), Error> {
     let mut pixels = allocate(plan)?;
-    let mut clock = StageClock::started();
+    let mut clock = StageClock::started(now);
     let report = decode_with_clock(plan, plan.layout(), &mut pixels, &mut clock)?;
     Ok((Image { pixels, report }, clock.times()))
 }

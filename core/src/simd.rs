@@ -4,6 +4,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod simd128;
 
 use std::sync::OnceLock;
 
@@ -22,6 +24,9 @@ pub(crate) enum Level {
     /// AVX2 and BMI of x86-64. Only made where they are present.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// The 128-bit vectors of WebAssembly. A module that has them runs only where they are.
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    Simd128,
 }
 
 impl Level {
@@ -46,6 +51,9 @@ impl Level {
         {
             return vec![Level::Plain, Level::Avx2];
         }
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        return vec![Level::Plain, Level::Simd128];
+        #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
         vec![Level::Plain]
     }
 
@@ -54,6 +62,8 @@ impl Level {
             Level::Plain => "plain",
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => "avx2",
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Level::Simd128 => "simd128",
         }
     }
 }
@@ -69,6 +79,8 @@ macro_rules! at_level {
                 // SAFETY: Level::Avx2 is only made by `available`, which has seen that the processor has the features.
                 #[cfg(target_arch = "x86_64")]
                 Level::Avx2 => unsafe { avx2::$name($($argument),*) },
+                #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+                Level::Simd128 => simd128::$name($($argument),*),
             }
         }
     )*};
@@ -97,6 +109,8 @@ pub(crate) fn decode_mcus<S: BlockSink>(level: Level, run: McuRun<S>) -> u32 {
         // SAFETY: Level::Avx2 is only made by `available`, which has seen that the processor has the features.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => unsafe { avx2::decode_mcus(run) },
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        Level::Simd128 => simd128::decode_mcus(run),
     }
 }
 

@@ -167,6 +167,7 @@ impl<'a> BitReader<'a> {
 
     /// Bits taken since reading began, with those of `bits` taken out of this reader. Of no meaning after a restart.
     #[inline(always)]
+    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn bits_taken(&self, bits: &Bits) -> u64 {
         (8 * self.data.data_bytes_before(bits.position)).wrapping_add_signed(-i64::from(bits.available))
     }

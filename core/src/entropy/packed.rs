@@ -154,20 +154,6 @@ impl PackedCoefficients {
         self.used = 0;
     }
 
-    /// Packs a block from the symbols of one whose DC coefficient takes a symbol even if it is 0, with `dc_offset`
-    /// added to it.
-    #[inline]
-    pub(super) fn push_symbols(&mut self, place: &RowPlace, column: u32, symbols: &[u32], dc_offset: i16) {
-        let Some((&dc, ac)) = symbols.split_first() else { return };
-        let (dc, _) = unpacked(dc);
-        let dc = dc.wrapping_add(dc_offset);
-        let room = self.room();
-        room[0] = u32::from(dc as u16) << 16;
-        let count = usize::from(dc != 0);
-        room[count..count + ac.len()].copy_from_slice(ac);
-        self.end_block(place, column, count + ac.len());
-    }
-
     /// Packs a block of coefficients.
     pub(super) fn push_block(&mut self, component: usize, row: u32, column: u32, block: &Block) {
         let symbols = self.room();

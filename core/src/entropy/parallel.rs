@@ -104,11 +104,23 @@ impl ScanPieces {
                     piece += 1;
                 }
                 let (symbols, dc_offset) = self.pieces[piece].block(block_index, block.part);
-                packed.push_symbols(place, column * block.columns + block.column, symbols, dc_offset);
+                push_block(packed, place, column * block.columns + block.column, symbols, dc_offset);
                 block_index += 1;
             }
         }
     }
+}
+
+/// Packs a block from the symbols of a piece's, with `dc_offset` added to the first, which is DC's.
+#[inline(always)]
+fn push_block(packed: &mut PackedCoefficients, place: &RowPlace, column: u32, symbols: &[u32], dc_offset: i16) {
+    let Some((&dc, ac)) = symbols.split_first() else { return };
+    let dc = unpacked(dc).0.wrapping_add(dc_offset);
+    let room = packed.room();
+    room[0] = u32::from(dc as u16) << 16;
+    let count = usize::from(dc != 0);
+    room[count..count + ac.len()].copy_from_slice(ac);
+    packed.end_block(place, column, count + ac.len());
 }
 
 /// The first byte at or behind an offset in the scan that is not part of a stuffed byte or a marker.

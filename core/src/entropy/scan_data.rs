@@ -65,6 +65,7 @@ impl<'a> ScanData<'a> {
     /// Data bytes before the chunk's byte at `position`, counted from where reading began. Of no meaning after a
     /// restart.
     #[inline(always)]
+    #[cfg_attr(target_arch = "wasm32", expect(dead_code, reason = "one thread starts at the beginning"))]
     pub(super) fn data_bytes_before(&self, position: usize) -> u64 {
         self.passed + position as u64
     }
