@@ -9,7 +9,7 @@ use isopel_nvjpeg_sys::{Api, is_video_library_present, nvjpegBackend_t};
 use crate::driver::{self, Device};
 use crate::error::{CudaUnavailable, NAME};
 use crate::kernels::Kernels;
-use crate::nvjpeg::{self, Handle, NvjpegError, Version};
+use crate::nvjpeg::{self, BatchDecoder, Handle, NvjpegError, Version};
 use crate::pool::{Queues, Sharing};
 use crate::route::{NvjpegRoute, RouteSupport};
 use crate::staging::Ring;
@@ -219,7 +219,7 @@ impl CudaBackend {
         };
         let worker = Arc::new(Worker {
             kernels: Kernels::load(&device).map_err(device_fails)?,
-            hardware,
+            engines: hardware.as_ref().map(BatchDecoder::new),
             software,
             support,
             roi_is_right: version >= ROI_IS_RIGHT_SINCE,

@@ -8,6 +8,7 @@
 
 #![deny(unsafe_code)]
 
+mod allocator;
 mod canonical;
 mod context;
 mod driver;

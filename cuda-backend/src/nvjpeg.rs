@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use isopel_core::{BackendError, Rect};
 use isopel_nvjpeg_sys::{
@@ -13,6 +13,7 @@ use isopel_nvjpeg_sys::{
     nvjpegJpegDecoder_t, nvjpegJpegState_t, nvjpegJpegStream_t, nvjpegOutputFormat_t, nvjpegStatus_t,
 };
 
+use crate::allocator::Allocator;
 use crate::driver::{Device, Event, Stream};
 use crate::error::{failed, out_of_memory};
 
@@ -91,6 +92,8 @@ pub(crate) struct Handle {
     api: Arc<Api>,
     raw: nvjpegHandle_t,
     device: Arc<Device>,
+    /// nvJPEG keeps its address.
+    _allocator: Option<Box<Allocator>>,
 }
 
 // SAFETY: nvJPEG's handle is thread-safe by its documentation; states are not, and have their own types here.
@@ -104,8 +107,20 @@ impl Handle {
         let mut raw = nvjpegHandle_t::NULL;
         // Without interpolation nvJPEG's chroma is up to 26 levels off libjpeg's.
         let flags = NVJPEG_FLAGS_UPSAMPLING_WITH_INTERPOLATION;
-        call!(api, nvjpegCreateEx(backend, null_mut(), null_mut(), flags, &mut raw))?;
-        Ok(Handle { api: api.clone(), raw, device: device.clone() })
+        let no_memory = |_| NvjpegError { call: "nvjpegCreateExV2", status: Some(nvjpegStatus_t::ALLOCATOR_FAILURE) };
+        let allocator = if api.nvjpegCreateExV2.is_some() && device.context().has_async_alloc() {
+            Some(Allocator::new(device).map_err(no_memory)?)
+        } else {
+            None
+        };
+        match &allocator {
+            Some(allocator) => {
+                let (mut device, mut pinned) = (allocator.for_device(), allocator.for_pinned());
+                call!(api, nvjpegCreateExV2(backend, &mut device, &mut pinned, flags, &mut raw))?;
+            }
+            None => call!(api, nvjpegCreateEx(backend, null_mut(), null_mut(), flags, &mut raw))?,
+        }
+        Ok(Handle { api: api.clone(), raw, device: device.clone(), _allocator: allocator })
     }
 
     /// JPEG engines of the device, and cores in each.
@@ -189,60 +204,80 @@ impl Drop for State {
     }
 }
 
-/// Decodes batches on the JPEG engines. The engines write when they are called: nothing in a stream holds them back.
+/// A batch state, set up for one size of batch and one kind of pixels.
+#[derive(Debug)]
+struct BatchState {
+    size: usize,
+    pixels: SourcePixels,
+    state: State,
+    /// Behind its last work.
+    busy: Option<Arc<Event>>,
+}
+
+/// Decodes batches on the JPEG engines, from several threads. The engines write when they are called: nothing in a
+/// stream holds them back.
 #[derive(Debug)]
 pub(crate) struct BatchDecoder {
     handle: Arc<Handle>,
-    stream: Stream,
-    /// One per power of two and kind of pixels: setting a state up anew for each size costs more.
-    states: Vec<(usize, SourcePixels, State)>,
+    /// Those that no thread uses. Setting one up anew for each batch would cost more than the decoding of small ones.
+    idle: Mutex<Vec<BatchState>>,
 }
 
 impl BatchDecoder {
-    pub(crate) fn new(handle: &Arc<Handle>) -> Result<BatchDecoder, BackendError> {
-        Ok(BatchDecoder { handle: handle.clone(), stream: Stream::new(&handle.device)?, states: Vec::new() })
+    pub(crate) fn new(handle: &Arc<Handle>) -> BatchDecoder {
+        BatchDecoder { handle: handle.clone(), idle: Mutex::default() }
     }
 
     /// Decodes whole files; `files` and `destinations` are equally many, a power of two. Returns an event behind the
-    /// pixels.
+    /// pixels. `stream` is the calling thread's own.
     pub(crate) fn decode(
-        &mut self,
+        &self,
         files: &[&[u8]],
         destinations: &[Destination],
         pixels: SourcePixels,
-    ) -> Result<Event, BackendError> {
+        stream: &Stream,
+    ) -> Result<Arc<Event>, BackendError> {
         assert_eq!(files.len(), destinations.len());
-        let state = self.state(files.len(), pixels)?;
+        let mut state = self.state(files.len(), pixels)?;
+        if let Some(busy) = state.busy.take() {
+            busy.wait()?;
+        }
         let handle = &self.handle;
         let _current = enter(&handle.device, "nvjpegDecodeBatched")?;
         let data: Vec<*const u8> = files.iter().map(|file| file.as_ptr()).collect();
         let lengths: Vec<usize> = files.iter().map(|file| file.len()).collect();
         let mut images: Vec<nvjpegImage_t> = destinations.iter().map(|destination| destination.image()).collect();
-        let stream = cudaStream_t(self.stream.raw().cast());
+        let (raw, cuda_stream) = (state.state.raw, cudaStream_t(stream.raw().cast()));
         // The files are read before the call returns: nvJPEG copies them to memory of its own.
         let decoded = call!(
             handle.api,
-            nvjpegDecodeBatched(handle.raw, state, data.as_ptr(), lengths.as_ptr(), images.as_mut_ptr(), stream)
+            nvjpegDecodeBatched(handle.raw, raw, data.as_ptr(), lengths.as_ptr(), images.as_mut_ptr(), cuda_stream)
         );
-        if decoded.is_err() {
-            // A state that failed has to be set up again.
-            self.states.retain(|(_, _, other)| other.raw != state);
-        }
         // Also behind a failed call there may be writes.
-        let event = self.stream.record()?;
+        let event = Arc::new(stream.record()?);
         match decoded {
-            Ok(()) => Ok(event),
+            Ok(()) => {
+                state.busy = Some(event.clone());
+                self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(state);
+                Ok(event)
+            }
             Err(error) => {
+                // A state that failed would have to be set up again.
                 event.wait()?;
                 Err(error.into())
             }
         }
     }
 
-    fn state(&mut self, size: usize, pixels: SourcePixels) -> Result<nvjpegJpegState_t, NvjpegError> {
-        let found = self.states.iter().find(|(other, kind, _)| (*other, *kind) == (size, pixels));
-        if let Some((_, _, state)) = found {
-            return Ok(state.raw);
+    fn state(&self, size: usize, pixels: SourcePixels) -> Result<BatchState, NvjpegError> {
+        {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            let fits = |state: &BatchState| (state.size, state.pixels) == (size, pixels);
+            let is_done = |state: &BatchState| state.busy.as_ref().is_none_or(|busy| busy.is_done().unwrap_or(true));
+            let done = idle.iter().position(|state| fits(state) && is_done(state));
+            if let Some(index) = done {
+                return Ok(idle.swap_remove(index));
+            }
         }
         let handle = &self.handle;
         let _current = enter(&handle.device, "nvjpegJpegStateCreate")?;
@@ -251,15 +286,15 @@ impl BatchDecoder {
         let state = State { raw, handle: handle.clone() };
         let size_of_batch = size as c_int;
         call!(handle.api, nvjpegDecodeBatchedInitialize(handle.raw, raw, size_of_batch, 1, pixels.format()))?;
-        self.states.push((size, pixels, state));
-        Ok(raw)
+        Ok(BatchState { size, pixels, state, busy: None })
     }
 }
 
 impl Drop for BatchDecoder {
     fn drop(&mut self) {
         // States must not go while their work is queued.
-        let _ = self.stream.synchronize();
+        let idle = self.idle.get_mut().unwrap_or_else(PoisonError::into_inner);
+        idle.iter().filter_map(|state| state.busy.as_ref()).for_each(|busy| drop(busy.wait()));
     }
 }
 

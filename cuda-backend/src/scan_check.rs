@@ -4,16 +4,17 @@
 //! table, every restart interval ends where its data ends, and no coefficient is out of the range that an encoder of
 //! 8-bit samples can produce, beyond which decoders wrap and clamp differently.
 //!
-//! Only lengths matter, so one lookup skips up to two symbols with their extra bits.
+//! Only lengths matter, so one lookup skips all the symbols, with their extra bits, that a few bits determine.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use isopel_core::{Codestream, HuffmanSpec, QuantTable};
 
 use crate::canonical::natural;
 
-/// Codes up to this length, with what follows them, are looked up at once.
-const LOOKUP_BITS: u32 = 11;
+/// Bits that are looked up at once.
+const LOOKUP_BITS: u32 = 12;
 /// Bytes behind the data that may be read: more than one block takes.
 const PADDING: usize = 64 * 4 + 16;
 /// Extra bits of an AC symbol below which no coefficient is out of range with quantizer steps up to 255.
@@ -23,44 +24,58 @@ const RANGE: u32 = 8 * 1024;
 
 /// Whether the only scan of a sequential file is sound. All components are in it, all steps are below 256.
 pub(crate) fn is_sound(codestream: &Codestream) -> bool {
-    thread_local!(static MEMORY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
+    thread_local!(static MEMORY: RefCell<Memory> = RefCell::default());
     MEMORY.with_borrow_mut(|memory| check(codestream, memory))
+}
+
+/// What a thread keeps from one file to the next.
+#[derive(Default)]
+struct Memory {
+    data: Vec<u8>,
+    /// Most files have the same tables.
+    tables: Vec<(HuffmanSpec, Rc<AcTable>)>,
+}
+
+impl Memory {
+    const TABLES: usize = 8;
+
+    fn ac_table(&mut self, spec: &HuffmanSpec) -> Rc<AcTable> {
+        if let Some((_, table)) = self.tables.iter().find(|(known, _)| known == spec) {
+            return table.clone();
+        }
+        let table = Rc::new(AcTable::new(spec));
+        if self.tables.len() == Self::TABLES {
+            self.tables.remove(0);
+        }
+        self.tables.push((spec.clone(), table.clone()));
+        table
+    }
 }
 
 /// How many blocks of which component follow each other in an MCU, and with what they are decoded.
 struct BlockRun<'t> {
     blocks: u32,
-    dc: &'t DcTable,
+    dc: &'t Codes,
     ac: &'t AcTable,
     quant: &'t QuantTable,
     predictor: i32,
 }
 
-fn check(codestream: &Codestream, memory: &mut Vec<u8>) -> bool {
+fn check(codestream: &Codestream, memory: &mut Memory) -> bool {
     let frame = codestream.frame();
     let [scan] = codestream.scans() else { return false };
     let specs = codestream.huffman_tables();
-    let mut dc_tables: Vec<(usize, DcTable)> = Vec::new();
-    let mut ac_tables: Vec<(usize, AcTable)> = Vec::new();
+    let mut tables = Vec::new();
     for part in &scan.components {
         let (Some(dc), Some(ac)) = (part.dc_table, part.ac_table) else { return false };
-        if !dc_tables.iter().any(|(index, _)| *index == dc) {
-            dc_tables.push((dc, DcTable::new(&specs[dc])));
-        }
-        if !ac_tables.iter().any(|(index, _)| *index == ac) {
-            ac_tables.push((ac, AcTable::new(&specs[ac])));
-        }
+        tables.push((Codes::new(&specs[dc]), memory.ac_table(&specs[ac])));
     }
     let mut runs = Vec::new();
-    for part in &scan.components {
+    for (part, (dc, ac)) in scan.components.iter().zip(&tables) {
         let sampling = frame.components[part.component].sampling;
         let blocks =
             if scan.is_interleaved() { u32::from(sampling.horizontal) * u32::from(sampling.vertical) } else { 1 };
-        let dc = dc_tables.iter().find(|(index, _)| Some(*index) == part.dc_table);
-        let ac = ac_tables.iter().find(|(index, _)| Some(*index) == part.ac_table);
-        let (Some((_, dc)), Some((_, ac)), Some(quant)) = (dc, ac, codestream.quant_table(part.component)) else {
-            return false;
-        };
+        let Some(quant) = codestream.quant_table(part.component) else { return false };
         runs.push(BlockRun { blocks, dc, ac, quant, predictor: 0 });
     }
     let mut mcus = scan.mcus(frame).pixels();
@@ -69,9 +84,9 @@ fn check(codestream: &Codestream, memory: &mut Vec<u8>) -> bool {
         interval => interval,
     };
     for segment in codestream.restart_index(scan).segments {
-        let Some(bits) = without_stuffing(&codestream.bytes()[segment], memory) else { return false };
+        let Some(bits) = without_stuffing(&codestream.bytes()[segment], &mut memory.data) else { return false };
         let count = mcus.min(per_segment);
-        if count == 0 || !check_segment(memory, bits, count, &mut runs) {
+        if count == 0 || !check_segment(&memory.data, bits, count, &mut runs) {
             return false;
         }
         mcus -= count;
@@ -99,14 +114,19 @@ fn without_stuffing(data: &[u8], memory: &mut Vec<u8>) -> Option<usize> {
 }
 
 fn check_segment(data: &[u8], bits: usize, mcus: u64, runs: &mut [BlockRun]) -> bool {
+    // Passed by value, so that it stays in registers.
     let mut reader = Bits { data, next: 0, buffer: 0, count: 0 };
     runs.iter_mut().for_each(|run| run.predictor = 0);
     for _ in 0..mcus {
         for run in &mut *runs {
             for _ in 0..run.blocks {
                 // One block can't read past the padding.
-                if reader.position() > bits || !check_block(&mut reader, run) {
+                if reader.position() > bits {
                     return false;
+                }
+                match check_block(reader, run) {
+                    Some(behind) => reader = behind,
+                    None => return false,
                 }
             }
         }
@@ -117,6 +137,7 @@ fn check_segment(data: &[u8], bits: usize, mcus: u64, runs: &mut [BlockRun]) -> 
 }
 
 /// Most significant bit first.
+#[derive(Clone, Copy)]
 struct Bits<'d> {
     data: &'d [u8],
     next: usize,
@@ -126,11 +147,12 @@ struct Bits<'d> {
 }
 
 impl Bits<'_> {
-    /// At least 56 valid bits.
+    /// At least 56 valid bits. Behind the padding there are zeros.
     #[inline(always)]
     fn refill(&mut self) {
-        let bytes = self.data.get(self.next..self.next + 8).map_or([0; 8], |bytes| bytes.try_into().unwrap_or([0; 8]));
-        self.buffer |= u64::from_be_bytes(bytes) >> self.count;
+        if let Some(bytes) = self.data[self.next.min(self.data.len())..].first_chunk::<8>() {
+            self.buffer |= u64::from_be_bytes(*bytes) >> self.count;
+        }
         self.next += ((63 - self.count) >> 3) as usize;
         self.count |= 56;
     }
@@ -151,21 +173,15 @@ impl Bits<'_> {
     }
 }
 
-#[inline]
-fn check_block(reader: &mut Bits, run: &mut BlockRun) -> bool {
+#[inline(always)]
+fn check_block<'d>(mut reader: Bits<'d>, run: &mut BlockRun) -> Option<Bits<'d>> {
     reader.refill();
-    let entry = run.dc.lookup[reader.peek(LOOKUP_BITS) as usize];
-    let (code, size) = match entry {
-        (0, _) => match run.dc.codes.decode(reader.peek(16)) {
-            Some((length, size)) => (length, u32::from(size)),
-            None => return false,
-        },
-        (length, size) => (u32::from(length), u32::from(size)),
-    };
+    let (length, size) = run.dc.decode(reader.peek(16))?;
+    let size = u32::from(size);
     if size > 11 {
-        return false;
+        return None;
     }
-    reader.skip(code);
+    reader.skip(length);
     if size > 0 {
         let value = reader.peek(size) as i32;
         // T.81 F.2.2.1, EXTEND.
@@ -174,38 +190,44 @@ fn check_block(reader: &mut Bits, run: &mut BlockRun) -> bool {
     }
     let step = u32::from(run.quant.values[0]);
     if run.predictor.unsigned_abs().saturating_mul(step) > RANGE + step {
-        return false;
+        return None;
     }
     let mut k = 1;
     while k < 64 {
-        reader.refill();
-        let entry = run.ac.lookup[reader.peek(LOOKUP_BITS) as usize];
-        if entry.bits == 0 {
-            let Some(advance) = check_one_symbol(reader, run, k) else { return false };
-            k += advance;
-        } else if k + u32::from(entry.first_advance) < 64 {
-            reader.skip(u32::from(entry.bits));
-            k += u32::from(entry.advance);
-        } else {
-            reader.skip(u32::from(entry.first_bits));
-            k += u32::from(entry.first_advance);
+        if reader.count < 32 {
+            reader.refill();
         }
+        let entry = run.ac.lookup[reader.peek(LOOKUP_BITS) as usize & (LOOKUP_SIZE - 1)];
+        let next = k + u32::from(entry.advance);
+        if next < 64 {
+            reader.skip(u32::from(entry.bits));
+            k = next;
+            continue;
+        }
+        // The end of a block: by its code, or exactly at the last coefficient.
+        if entry.bits > 0 && (next == 64 || (END..END + 64).contains(&next)) {
+            reader.skip(u32::from(entry.bits));
+            return Some(reader);
+        }
+        // Of several symbols some belong to the next block, or one needs a closer look.
+        let (bits, advance) = check_one_symbol(reader.peek(16), run, k)?;
+        reader.skip(bits);
+        k += advance;
     }
-    // Either an end of block, or exactly the last coefficient.
-    k == 64 || k >= END
+    (k == 64 || k >= END).then_some(reader)
 }
 
 /// What an end of block adds to the zigzag index.
 const END: u32 = 128;
 
-/// Symbols with long codes, large coefficients, or no meaning. Gives what it adds to the zigzag index.
-#[cold]
-fn check_one_symbol(reader: &mut Bits, run: &BlockRun, k: u32) -> Option<u32> {
-    let (length, symbol) = run.ac.codes.decode(reader.peek(16))?;
+/// One symbol, of any kind. Gives its bits and what it adds to the zigzag index.
+#[inline(never)]
+fn check_one_symbol(bits: u32, run: &BlockRun, k: u32) -> Option<(u32, u32)> {
+    let (length, symbol) = run.ac.codes.decode(bits)?;
     let (zeros, size) = (u32::from(symbol >> 4), u32::from(symbol & 15));
     let advance = match (zeros, size) {
         (0, 0) => END,
-        (15, 0) => 16,
+        (15, 0) if k + 16 <= 64 => 16,
         (_, 0) => return None,
         _ => {
             let index = k + zeros;
@@ -219,16 +241,19 @@ fn check_one_symbol(reader: &mut Bits, run: &BlockRun, k: u32) -> Option<u32> {
             zeros + 1
         }
     };
-    reader.skip(length + size);
-    Some(advance)
+    Some((length + size, advance))
 }
 
 /// Canonical Huffman codes of all lengths (T.81 C.2 and F.2.2.3).
 struct Codes {
+    /// Length and symbol by the first `SHORT_CODE` bits; length 0: a longer code, or none.
+    short: [(u8, u8); 1 << SHORT_CODE],
     /// Per length from 1: the first code that is longer, in 16 bits; and what to add to a code for its symbol's index.
     limits: [(u32, i32); 16],
     symbols: Vec<u8>,
 }
+
+const SHORT_CODE: u32 = 8;
 
 impl Codes {
     fn new(spec: &HuffmanSpec) -> Self {
@@ -242,86 +267,92 @@ impl Codes {
             code <<= 1;
             (limit, offset)
         });
-        Codes { limits, symbols: spec.symbols.clone() }
+        let mut codes = Codes { short: [(0, 0); 1 << SHORT_CODE], limits, symbols: spec.symbols.clone() };
+        for bits in 0..1 << SHORT_CODE {
+            if let Some((length, symbol)) = codes.decode_long(bits << (16 - SHORT_CODE))
+                && length <= SHORT_CODE
+            {
+                codes.short[bits as usize] = (length as u8, symbol);
+            }
+        }
+        codes
     }
 
     /// The length and symbol of the code that these 16 bits begin with.
+    #[inline]
     fn decode(&self, bits: u32) -> Option<(u32, u8)> {
+        let (length, symbol) = self.short[(bits >> (16 - SHORT_CODE)) as usize & ((1 << SHORT_CODE) - 1)];
+        if length > 0 { Some((u32::from(length), symbol)) } else { self.decode_long(bits) }
+    }
+
+    fn decode_long(&self, bits: u32) -> Option<(u32, u8)> {
         let length = self.limits.iter().position(|&(limit, _)| bits < limit)?;
         let index = (bits >> (15 - length)) as i32 + self.limits[length].1;
         Some((length as u32 + 1, *self.symbols.get(index as usize)?))
     }
 }
 
-/// Code lengths and sizes of DC differences; length 0: not in `LOOKUP_BITS`.
-struct DcTable {
-    lookup: Vec<(u8, u8)>,
-    codes: Codes,
-}
-
-impl DcTable {
-    fn new(spec: &HuffmanSpec) -> Self {
-        let codes = Codes::new(spec);
-        let entry = |bits: u32| match codes.decode(bits << (16 - LOOKUP_BITS)) {
-            Some((length, size)) if length <= LOOKUP_BITS => (length as u8, size),
-            _ => (0, 0),
-        };
-        DcTable { lookup: (0..1 << LOOKUP_BITS).map(entry).collect(), codes }
-    }
-}
-
-/// One or two AC symbols.
+/// As many AC symbols as `LOOKUP_BITS` bits determine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Symbols {
-    /// Bits of all, with their extra bits; 0: look at the symbol alone.
+    /// Bits of all, with their extra bits; 0: look at the first symbol alone.
     bits: u8,
-    /// What all add to the zigzag index.
+    /// What all add to the zigzag index. An end of block is always the last.
     advance: u8,
-    /// The same of the first.
-    first_bits: u8,
-    first_advance: u8,
 }
 
+const LOOKUP_SIZE: usize = 1 << LOOKUP_BITS;
+
 struct AcTable {
-    lookup: Vec<Symbols>,
+    lookup: Box<[Symbols; LOOKUP_SIZE]>,
     codes: Codes,
 }
 
 impl AcTable {
     fn new(spec: &HuffmanSpec) -> Self {
-        let codes = Codes::new(spec);
-        // Code length, length with extra bits, advance.
-        let single = |bits: u32, known: u32| -> Option<(u32, u32, u32)> {
-            let (length, symbol) = codes.decode(bits)?;
-            let (zeros, size) = (u32::from(symbol >> 4), u32::from(symbol & 15));
-            if length > known || size > SMALL {
-                return None;
+        // Single symbols: length of the code, with extra bits, advance.
+        let mut single = vec![(0u8, Symbols::default()); LOOKUP_SIZE];
+        let (mut code, mut index) = (0usize, 0usize);
+        for length in 1..=LOOKUP_BITS {
+            let width = 1 << (LOOKUP_BITS - length);
+            for _ in 0..spec.counts[length as usize - 1] {
+                let symbol = spec.symbols.get(index).copied().unwrap_or(0);
+                if let Some(symbols) = one_symbol(length, symbol) {
+                    single[code..code + width].fill((length as u8, symbols));
+                }
+                (code, index) = (code + width, index + 1);
             }
-            match (zeros, size) {
-                (0, 0) => Some((length, length, END)),
-                (15, 0) => Some((length, length, 16)),
-                (_, 0) => None,
-                _ => Some((length, length + size, zeros + 1)),
+        }
+        let mut lookup = Box::new([Symbols::default(); LOOKUP_SIZE]);
+        for (bits, entry) in lookup.iter_mut().enumerate() {
+            let mut all = Symbols::default();
+            // Until an end of block, and as long as the next code is whole.
+            while u32::from(all.bits) < LOOKUP_BITS && u32::from(all.advance) < END {
+                let (length, next) = single[bits << all.bits & (LOOKUP_SIZE - 1)];
+                let is_whole = length > 0 && u32::from(all.bits + length) <= LOOKUP_BITS;
+                if !is_whole || u32::from(all.advance) + u32::from(next.advance) >= END + 64 {
+                    break;
+                }
+                all.bits += next.bits;
+                all.advance += next.advance;
             }
-        };
-        let entry = |bits: u32| {
-            let bits = bits << (16 - LOOKUP_BITS);
-            let Some((_, first_bits, first_advance)) = single(bits, LOOKUP_BITS) else { return Symbols::default() };
-            let second = if first_advance < END && first_bits < LOOKUP_BITS {
-                single(bits << first_bits & 0xFFFF, LOOKUP_BITS - first_bits)
-            } else {
-                None
-            };
-            let (_, second_bits, second_advance) = second.unwrap_or_default();
-            Symbols {
-                bits: (first_bits + second_bits) as u8,
-                advance: (first_advance + second_advance) as u8,
-                first_bits: first_bits as u8,
-                first_advance: first_advance as u8,
-            }
-        };
-        AcTable { lookup: (0..1 << LOOKUP_BITS).map(entry).collect(), codes }
+            // An entry of no bits must not look like progress.
+            *entry = if all.bits == 0 { Symbols { bits: 0, advance: 64 } } else { all };
+        }
+        AcTable { lookup, codes: Codes::new(spec) }
     }
+}
+
+/// A symbol that needs no closer look, with its code of this length.
+fn one_symbol(length: u32, symbol: u8) -> Option<Symbols> {
+    let (zeros, size) = (symbol >> 4, symbol & 15);
+    let advance = match (zeros, size) {
+        (0, 0) => END as u8,
+        (15, 0) => 16,
+        (_, 0) => return None,
+        _ => zeros + 1,
+    };
+    (u32::from(size) <= SMALL).then_some(Symbols { bits: length as u8 + size, advance })
 }
 
 #[cfg(test)]
@@ -399,22 +430,19 @@ mod tests {
     }
 
     #[test]
-    fn two_symbols_are_skipped_as_one_by_one() {
-        let bits = |text: &str| usize::from_str_radix(&text.replace(' ', ""), 2).unwrap();
+    fn symbols_are_skipped_together_up_to_the_end_of_a_block() {
         // Codes 0: EOB, 10: run 0 size 1, 110: run 1 size 2, 1110: ZRL.
-        let spec =
-            HuffmanSpec { counts: [1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], symbols: vec![0, 1, 0x12, 0xF0] };
-        let table = AcTable::new(&spec);
+        let counts = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let table = AcTable::new(&HuffmanSpec { counts, symbols: vec![0, 1, 0x12, 0xF0] });
+        let entry = |text: &str| table.lookup[usize::from_str_radix(&text.replace(' ', ""), 2).unwrap()];
         // 10 + 1 bit, then 0.
-        let pair = table.lookup[bits("101 0 0000000")];
-        assert_eq!(pair, Symbols { bits: 4, advance: 1 + 128, first_bits: 3, first_advance: 1 });
-        // 110 + 2 bits, then 1110.
-        let pair = table.lookup[bits("11001 1110 00")];
-        assert_eq!(pair, Symbols { bits: 9, advance: 2 + 16, first_bits: 5, first_advance: 2 });
+        assert_eq!(entry("101 0 00000000"), Symbols { bits: 4, advance: 1 + 128 });
+        // 110 + 2 bits, 1110, and 10 whose extra bit is not among the 12.
+        assert_eq!(entry("11001 1110 101"), Symbols { bits: 12, advance: 2 + 16 + 1 });
+        assert_eq!(entry("11001 11001 10"), Symbols { bits: 13, advance: 2 + 2 + 1 });
         // The end of a block ends the entry: what follows belongs to another.
-        let end = table.lookup[bits("0 101 0000000")];
-        assert_eq!(end, Symbols { bits: 1, advance: 128, first_bits: 1, first_advance: 128 });
+        assert_eq!(entry("0 101 00000000"), Symbols { bits: 1, advance: 128 });
         // 1111... is no code.
-        assert_eq!(table.lookup[bits("11111111111")].bits, 0);
+        assert_eq!(entry("111111111111"), Symbols { bits: 0, advance: 64 });
     }
 }

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use isopel_core::{BackendError, Codestream, DecodePlan, Error, Rect, Report, Route, cpu, decode_coefficients};
+use isopel_core::{BackendError, Codestream, DecodePlan, Error, Rect, Region, Report, Route, cpu, decode_coefficients};
 use isopel_nvjpeg_sys::nvjpegBackend_t;
 
 use crate::canonical::canonical;
@@ -27,7 +27,7 @@ use crate::target::Owner;
 pub(crate) struct Worker {
     pub(crate) device: Arc<Device>,
     pub(crate) kernels: Kernels,
-    pub(crate) hardware: Option<Arc<Handle>>,
+    pub(crate) engines: Option<BatchDecoder>,
     pub(crate) software: Arc<Handle>,
     pub(crate) support: RouteSupport,
     pub(crate) roi_is_right: bool,
@@ -130,7 +130,8 @@ impl Worker {
                 if !codestream.frame().is_progressive() {
                     return Ok(scan_check::is_sound(&codestream));
                 }
-                let plan = DecodePlan::new(&codestream, &options)?;
+                // Of the whole picture, so that regions take the route of the whole.
+                let plan = DecodePlan::new(&codestream, &options.region(Region::Full))?;
                 let found = decode_coefficients(&plan, |_| ())?;
                 Ok::<bool, Error>(found.warnings == codestream.warnings())
             }));
@@ -159,28 +160,28 @@ impl Worker {
 
     /// An engine thread's life.
     pub(crate) fn feed_engines(self: &Arc<Self>) {
-        let Some(handle) = &self.hardware else { return };
-        let mut decoder: Option<BatchDecoder> = None;
+        let Some(decoder) = &self.engines else { return };
+        let mut stream: Option<Stream> = None;
         while let Some(jobs) = self.queues.next_batch() {
             let started = Instant::now();
             let pixels = jobs.iter().map(NvjpegJob::pixel_count).sum();
-            if decoder.is_none() {
-                match BatchDecoder::new(handle) {
-                    Ok(new) => decoder = Some(new),
+            if stream.is_none() {
+                match Stream::new(&self.device) {
+                    Ok(new) => stream = Some(new),
                     Err(error) => {
                         jobs.into_iter().for_each(|job| self.pass_on(job, &error));
                         continue;
                     }
                 }
             }
-            if let Some(decoder) = &mut decoder {
-                self.decode_batch(decoder, jobs);
+            if let Some(stream) = &stream {
+                self.decode_batch(decoder, jobs, stream);
             }
             self.queues.engines_took(pixels, started.elapsed());
         }
     }
 
-    fn decode_batch(self: &Arc<Self>, decoder: &mut BatchDecoder, jobs: Vec<NvjpegJob>) {
+    fn decode_batch(self: &Arc<Self>, decoder: &BatchDecoder, jobs: Vec<NvjpegJob>, stream: &Stream) {
         let mut destinations = Vec::with_capacity(jobs.len());
         let mut len = 0;
         for job in &jobs {
@@ -194,8 +195,8 @@ impl Worker {
         };
         destinations.iter_mut().for_each(|destination| destination.address += lease.address());
         let files: Vec<&[u8]> = jobs.iter().map(|job| job.file.as_slice()).collect();
-        let event = match decoder.decode(&files, &destinations, jobs[0].pixels) {
-            Ok(event) => Arc::new(event),
+        let event = match decoder.decode(&files, &destinations, jobs[0].pixels, stream) {
+            Ok(event) => event,
             // One file may have failed them all.
             Err(error) => return jobs.into_iter().for_each(|job| self.pass_on(job, &error)),
         };
