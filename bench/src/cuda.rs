@@ -47,8 +47,8 @@ pub fn speed(files: &[PathBuf], batches: &[usize], seconds: f64, rounds: usize) 
             Contestant::Raw("4 engine threads", raw(4, batch.min(64), 0)),
             Contestant::Raw("8 engine threads", raw(8, batch.min(64), 0)),
             Contestant::Isopel("engines", opened(&CudaOptions::default())?),
-            Contestant::Isopel("engines, 6 threads", opened(&CudaOptions::default().engine_threads(6))?),
-            Contestant::Isopel("engines, batches of 32", opened(&CudaOptions::default().largest_batch(32))?),
+            Contestant::Isopel("engines, 2 calls at once", opened(&CudaOptions::default().engine_calls(2))?),
+            Contestant::Isopel("engines, 4 calls at once", opened(&CudaOptions::default().engine_calls(4))?),
             Contestant::Isopel(
                 "engines, scans not checked",
                 opened(&CudaOptions::default().scan_check(ScanCheck::Structure))?,

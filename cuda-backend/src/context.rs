@@ -59,8 +59,8 @@ pub struct CudaOptions {
     pub ordering: Ordering,
     /// How files are checked.
     pub scan_check: ScanCheck,
-    /// Threads that feed the engines; 0 for the default.
-    pub engine_threads: usize,
+    /// Calls to the engines at the same time; 0 for the default, 1.
+    pub engine_calls: usize,
     /// Most images of one call to the engines; 0 for the default.
     pub largest_batch: usize,
     /// Threads that drive the SMs through nvJPEG; 0 for as many as there are cores, at most 12.
@@ -94,8 +94,8 @@ setters! {
     ordering: Ordering,
     /// Sets [`scan_check`](CudaOptions#structfield.scan_check).
     scan_check: ScanCheck,
-    /// Sets [`engine_threads`](CudaOptions#structfield.engine_threads).
-    engine_threads: usize,
+    /// Sets [`engine_calls`](CudaOptions#structfield.engine_calls).
+    engine_calls: usize,
     /// Sets [`largest_batch`](CudaOptions#structfield.largest_batch).
     largest_batch: usize,
     /// Sets [`software_threads`](CudaOptions#structfield.software_threads).
@@ -201,13 +201,15 @@ impl CudaBackend {
         let threads = if options.threads == 0 { cores } else { options.threads };
         let or_default = |number: usize, default: usize| if number == 0 { default } else { number };
         let staging = or_default(options.staging_bytes, (device.memory() / 8).min(8 << 30));
-        let engine_threads = if support.engines { or_default(options.engine_threads, ENGINE_THREADS) } else { 0 };
+        let engine_calls = or_default(options.engine_calls, 1);
+        // While some wait for the engines, one prepares the next call and one sees to the last one's pixels.
+        let engine_threads = if support.engines { engine_calls + 2 } else { 0 };
         let software_threads =
             if support.gpu_hybrid || support.hybrid { or_default(options.software_threads, cores.min(12)) } else { 0 };
         let sharing = Sharing {
-            engine_threads,
+            engine_calls,
             largest_batch: or_default(options.largest_batch, LARGEST_BATCH),
-            batch_bytes: staging / (2 * engine_threads.max(1)),
+            batch_bytes: staging / (engine_threads + 2),
             sms_share: options.share_load && support.gpu_hybrid,
         };
         let pool = |name: &'static str| {
@@ -219,7 +221,7 @@ impl CudaBackend {
         };
         let worker = Arc::new(Worker {
             kernels: Kernels::load(&device).map_err(device_fails)?,
-            engines: hardware.as_ref().map(BatchDecoder::new),
+            engines: hardware.as_ref().map(|handle| BatchDecoder::new(handle, engine_calls)),
             software,
             support,
             roi_is_right: version >= ROI_IS_RIGHT_SINCE,
@@ -329,8 +331,6 @@ impl CudaBackend {
     }
 }
 
-/// Threads that feed the engines: while one waits for them, the others prepare their next calls.
-const ENGINE_THREADS: usize = 4;
 /// Images of one call: with more, the first of them wait for the last without any gain.
 const LARGEST_BATCH: usize = 64;
 /// Host memory for pixels on their way up.

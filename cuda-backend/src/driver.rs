@@ -253,6 +253,14 @@ impl Event {
 
     /// Blocks until the work before it is done.
     pub(crate) fn wait(&self) -> Result<(), BackendError> {
+        // Being woken takes longer than many a decode.
+        let patience = Instant::now() + Duration::from_micros(100);
+        while Instant::now() < patience {
+            if self.is_done()? {
+                return Ok(());
+            }
+            std::thread::yield_now();
+        }
         let wait = || {
             let _current = self.device.enter()?;
             // SAFETY: the event is alive.

@@ -4,7 +4,8 @@
 
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use isopel_core::{BackendError, Rect};
 use isopel_nvjpeg_sys::{
@@ -93,7 +94,7 @@ pub(crate) struct Handle {
     raw: nvjpegHandle_t,
     device: Arc<Device>,
     /// nvJPEG keeps its address.
-    _allocator: Option<Box<Allocator>>,
+    allocator: Option<Box<Allocator>>,
 }
 
 // SAFETY: nvJPEG's handle is thread-safe by its documentation; states are not, and have their own types here.
@@ -120,7 +121,7 @@ impl Handle {
             }
             None => call!(api, nvjpegCreateEx(backend, null_mut(), null_mut(), flags, &mut raw))?,
         }
-        Ok(Handle { api: api.clone(), raw, device: device.clone(), _allocator: allocator })
+        Ok(Handle { api: api.clone(), raw, device: device.clone(), allocator })
     }
 
     /// JPEG engines of the device, and cores in each.
@@ -129,6 +130,28 @@ impl Handle {
         let (mut engines, mut cores): (c_uint, c_uint) = (0, 0);
         call!(self.api, nvjpegGetHardwareDecoderInfo(self.raw, &mut engines, &mut cores))?;
         Ok((engines, cores))
+    }
+}
+
+impl Handle {
+    fn create_device_buffer(&self, buffer: &mut nvjpegBufferDevice_t) -> Result<(), NvjpegError> {
+        match &self.allocator {
+            Some(allocator) if self.api.nvjpegBufferDeviceCreateV2.is_some() => {
+                let mut allocator = allocator.for_device();
+                call!(self.api, nvjpegBufferDeviceCreateV2(self.raw, &mut allocator, buffer))
+            }
+            _ => call!(self.api, nvjpegBufferDeviceCreate(self.raw, null_mut(), buffer)),
+        }
+    }
+
+    fn create_pinned_buffer(&self, buffer: &mut nvjpegBufferPinned_t) -> Result<(), NvjpegError> {
+        match &self.allocator {
+            Some(allocator) if self.api.nvjpegBufferPinnedCreateV2.is_some() => {
+                let mut allocator = allocator.for_pinned();
+                call!(self.api, nvjpegBufferPinnedCreateV2(self.raw, &mut allocator, buffer))
+            }
+            _ => call!(self.api, nvjpegBufferPinnedCreate(self.raw, null_mut(), buffer)),
+        }
     }
 }
 
@@ -219,24 +242,27 @@ struct BatchState {
 #[derive(Debug)]
 pub(crate) struct BatchDecoder {
     handle: Arc<Handle>,
+    /// Calls at the same time slow each other down: the engines are all busy with one.
+    calls: Gate,
     /// Those that no thread uses. Setting one up anew for each batch would cost more than the decoding of small ones.
     idle: Mutex<Vec<BatchState>>,
 }
 
 impl BatchDecoder {
-    pub(crate) fn new(handle: &Arc<Handle>) -> BatchDecoder {
-        BatchDecoder { handle: handle.clone(), idle: Mutex::default() }
+    /// `calls` at the same time.
+    pub(crate) fn new(handle: &Arc<Handle>, calls: usize) -> BatchDecoder {
+        BatchDecoder { handle: handle.clone(), calls: Gate::new(calls), idle: Mutex::default() }
     }
 
     /// Decodes whole files; `files` and `destinations` are equally many, a power of two. Returns an event behind the
-    /// pixels. `stream` is the calling thread's own.
+    /// pixels, and how long the call took. `stream` is the calling thread's own.
     pub(crate) fn decode(
         &self,
         files: &[&[u8]],
         destinations: &[Destination],
         pixels: SourcePixels,
         stream: &Stream,
-    ) -> Result<Arc<Event>, BackendError> {
+    ) -> Result<(Arc<Event>, Duration), BackendError> {
         assert_eq!(files.len(), destinations.len());
         let mut state = self.state(files.len(), pixels)?;
         if let Some(busy) = state.busy.take() {
@@ -248,18 +274,22 @@ impl BatchDecoder {
         let lengths: Vec<usize> = files.iter().map(|file| file.len()).collect();
         let mut images: Vec<nvjpegImage_t> = destinations.iter().map(|destination| destination.image()).collect();
         let (raw, cuda_stream) = (state.state.raw, cudaStream_t(stream.raw().cast()));
+        let turn = self.calls.enter();
+        let started = Instant::now();
         // The files are read before the call returns: nvJPEG copies them to memory of its own.
         let decoded = call!(
             handle.api,
             nvjpegDecodeBatched(handle.raw, raw, data.as_ptr(), lengths.as_ptr(), images.as_mut_ptr(), cuda_stream)
         );
+        let time = started.elapsed();
+        drop(turn);
         // Also behind a failed call there may be writes.
         let event = Arc::new(stream.record()?);
         match decoded {
             Ok(()) => {
                 state.busy = Some(event.clone());
                 self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(state);
-                Ok(event)
+                Ok((event, time))
             }
             Err(error) => {
                 // A state that failed would have to be set up again.
@@ -298,6 +328,37 @@ impl Drop for BatchDecoder {
     }
 }
 
+/// Lets so many through at a time.
+#[derive(Debug)]
+struct Gate {
+    free: Mutex<usize>,
+    left: Condvar,
+}
+
+impl Gate {
+    fn new(places: usize) -> Gate {
+        Gate { free: Mutex::new(places.max(1)), left: Condvar::new() }
+    }
+
+    fn enter(&self) -> Turn<'_> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        while *free == 0 {
+            free = self.left.wait(free).unwrap_or_else(PoisonError::into_inner);
+        }
+        *free -= 1;
+        Turn(self)
+    }
+}
+
+struct Turn<'g>(&'g Gate);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.left.notify_one();
+    }
+}
+
 /// Decodes single files with entropy decoding on the CPU or on the SMs, by nvJPEG's decoupled calls.
 #[derive(Debug)]
 pub(crate) struct SingleDecoder {
@@ -333,10 +394,10 @@ impl SingleDecoder {
         let _current = enter(&handle.device, "nvjpegDecoderCreate")?;
         call!(api, nvjpegDecoderCreate(raw, backend, &mut single.decoder))?;
         call!(api, nvjpegDecoderStateCreate(raw, single.decoder, &mut single.state))?;
-        call!(api, nvjpegBufferDeviceCreate(raw, null_mut(), &mut single.device_buffer))?;
+        handle.create_device_buffer(&mut single.device_buffer)?;
         call!(api, nvjpegStateAttachDeviceBuffer(single.state, single.device_buffer))?;
         for (pinned, _) in &mut single.pinned {
-            call!(api, nvjpegBufferPinnedCreate(raw, null_mut(), pinned))?;
+            handle.create_pinned_buffer(pinned)?;
         }
         call!(api, nvjpegJpegStreamCreate(raw, &mut single.jpeg))?;
         call!(api, nvjpegDecodeParamsCreate(raw, &mut single.parameters))?;

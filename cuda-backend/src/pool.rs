@@ -75,8 +75,8 @@ impl Check {
 /// How many images a thread may take, and of which kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sharing {
-    /// Threads that feed the engines.
-    pub(crate) engine_threads: usize,
+    /// Calls to the engines at the same time.
+    pub(crate) engine_calls: usize,
     /// Images of one call to the engines.
     pub(crate) largest_batch: usize,
     /// Bytes of decoded pixels of one call.
@@ -207,9 +207,9 @@ impl Queues {
         }
     }
 
-    /// What an engine thread measured.
+    /// How long a call to the engines took.
     pub(crate) fn engines_took(&self, pixels: u64, time: Duration) {
-        let speed = pixels as f64 / time.as_secs_f64().max(1e-6) * self.sharing.engine_threads as f64;
+        let speed = pixels as f64 / time.as_secs_f64().max(1e-6) * self.sharing.engine_calls as f64;
         let mut state = self.lock();
         state.speeds.engines = average(state.speeds.engines, speed);
     }

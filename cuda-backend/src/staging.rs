@@ -150,12 +150,14 @@ impl<M: Memory> Ring<M> {
 
 impl<M: Memory> State<M> {
     fn next_step(&mut self, len: usize, budget: usize) -> Result<Step<M>, BackendError> {
-        self.collect_done();
-        let fits = |memory: &M| memory.len() >= len && (memory.len() / 4 <= len || memory.len() <= MIN_PIECE);
-        let fitting = (0..self.free.len()).filter(|&index| fits(&self.free[index]));
-        if let Some(index) = fitting.min_by_key(|&index| self.free[index].len()) {
-            self.leased += 1;
-            return Ok(Step::Use(self.free.swap_remove(index)));
+        // Asking for every event each time would cost more than decoding small pictures.
+        self.collect_oldest();
+        if let Some(memory) = self.take_fitting(len) {
+            return Ok(Step::Use(memory));
+        }
+        self.collect_all();
+        if let Some(memory) = self.take_fitting(len) {
+            return Ok(Step::Use(memory));
         }
         let size = rounded(len);
         let alone = self.leased == 0 && self.guarded.is_empty() && self.free.is_empty();
@@ -171,9 +173,24 @@ impl<M: Memory> State<M> {
         })
     }
 
-    /// Moves pieces whose events are done to the free ones.
-    fn collect_done(&mut self) {
-        let is_done = |events: &[Arc<Event>]| events.iter().all(|event| event.is_done().unwrap_or(true));
+    /// The smallest free piece that is large enough and not far too large.
+    fn take_fitting(&mut self, len: usize) -> Option<M> {
+        let fits = |memory: &M| memory.len() >= len && (memory.len() / 4 <= len || memory.len() <= MIN_PIECE);
+        let fitting = (0..self.free.len()).filter(|&index| fits(&self.free[index]));
+        let index = fitting.min_by_key(|&index| self.free[index].len())?;
+        self.leased += 1;
+        Some(self.free.swap_remove(index))
+    }
+
+    /// Moves pieces from the oldest on to the free ones, up to the first whose events are not done.
+    fn collect_oldest(&mut self) {
+        while self.guarded.front().is_some_and(|(events, _)| is_done(events)) {
+            self.free.extend(self.guarded.pop_front().map(|(_, memory)| memory));
+        }
+    }
+
+    /// Moves all pieces whose events are done: a caller's long queue may hold back the oldest.
+    fn collect_all(&mut self) {
         for (events, memory) in std::mem::take(&mut self.guarded) {
             if is_done(&events) {
                 self.free.push(memory);
@@ -187,6 +204,10 @@ impl<M: Memory> State<M> {
         self.bytes -= self.free.iter().map(M::len).sum::<usize>();
         std::mem::take(&mut self.free)
     }
+}
+
+fn is_done(events: &[Arc<Event>]) -> bool {
+    events.iter().all(|event| event.is_done().unwrap_or(true))
 }
 
 /// Pieces of this size serve all smaller wishes.

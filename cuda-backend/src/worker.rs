@@ -3,11 +3,14 @@
 
 #![allow(unsafe_code)]
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use isopel_core::{BackendError, Codestream, DecodePlan, Error, Rect, Region, Report, Route, cpu, decode_coefficients};
+use isopel_core::{
+    BackendError, Codestream, DecodeOptions, DecodePlan, Error, Rect, Region, Report, Route, cpu, decode_coefficients,
+};
 use isopel_nvjpeg_sys::nvjpegBackend_t;
 
 use crate::canonical::canonical;
@@ -45,7 +48,7 @@ pub(crate) struct Worker {
     pub(crate) decoding: rayon::ThreadPool,
     pub(crate) active: Arc<ActiveJobs>,
     /// Memory of the caller's that queued kernels write.
-    pub(crate) in_flight: Mutex<Vec<(Arc<Event>, Vec<Owner>)>>,
+    pub(crate) in_flight: Mutex<VecDeque<(Arc<Event>, Vec<Owner>)>>,
 }
 
 /// Rows of staging memory begin at multiples of this.
@@ -119,11 +122,10 @@ impl Worker {
     }
 
     /// Starts the check of a job's scans.
-    pub(crate) fn start_check(&self, job: &NvjpegJob) {
+    fn start_check(&self, CheckJob { jpeg, options, check }: CheckJob) {
         if self.scan_check == ScanCheck::Structure {
             return;
         }
-        let (jpeg, options, check) = (job.cpu.jpeg.clone(), job.cpu.options, job.check.clone());
         self.preparing.spawn_fifo(move || {
             let sound = catch_unwind(AssertUnwindSafe(|| {
                 let codestream = Codestream::parse(&jpeg, &options.limits)?;
@@ -148,8 +150,10 @@ impl Worker {
                 Prepared::Cpu(job) => self.spawn_on_cpu(job),
             }
         }
-        jobs.iter().for_each(|job| self.start_check(job));
+        let checks: Vec<_> = jobs.iter().map(|job| CheckJob::new(&job.cpu, &job.check)).collect();
         self.queues.put(jobs);
+        // While they are decoded.
+        checks.into_iter().for_each(|check| self.start_check(check));
     }
 
     /// Hands a job to the threads that decode on the CPU.
@@ -163,8 +167,6 @@ impl Worker {
         let Some(decoder) = &self.engines else { return };
         let mut stream: Option<Stream> = None;
         while let Some(jobs) = self.queues.next_batch() {
-            let started = Instant::now();
-            let pixels = jobs.iter().map(NvjpegJob::pixel_count).sum();
             if stream.is_none() {
                 match Stream::new(&self.device) {
                     Ok(new) => stream = Some(new),
@@ -177,7 +179,6 @@ impl Worker {
             if let Some(stream) = &stream {
                 self.decode_batch(decoder, jobs, stream);
             }
-            self.queues.engines_took(pixels, started.elapsed());
         }
     }
 
@@ -196,9 +197,15 @@ impl Worker {
         destinations.iter_mut().for_each(|destination| destination.address += lease.address());
         let files: Vec<&[u8]> = jobs.iter().map(|job| job.file.as_slice()).collect();
         let event = match decoder.decode(&files, &destinations, jobs[0].pixels, stream) {
-            Ok(event) => event,
-            // One file may have failed them all.
-            Err(error) => return jobs.into_iter().for_each(|job| self.pass_on(job, &error)),
+            Ok((event, time)) => {
+                self.queues.engines_took(jobs.iter().map(NvjpegJob::pixel_count).sum(), time);
+                event
+            }
+            // One file may have failed them all. Nothing of theirs is queued any more.
+            Err(error) => {
+                lease.guard(Vec::new());
+                return jobs.into_iter().for_each(|job| self.pass_on(job, &error));
+            }
         };
         let mut decoded = Vec::with_capacity(jobs.len());
         for (job, destination) in jobs.into_iter().zip(destinations) {
@@ -212,6 +219,7 @@ impl Worker {
     /// A software thread's life.
     pub(crate) fn feed_sms(self: &Arc<Self>) {
         let mut decoders: [Option<SingleDecoder>; 2] = [None, None];
+        let mut last: Option<Arc<Event>> = None;
         while let Some(job) = self.queues.next_single() {
             let started = Instant::now();
             let pixels = job.pixel_count();
@@ -229,7 +237,12 @@ impl Worker {
                 }
             }
             if let Some(decoder) = &mut decoders[slot] {
-                self.decode_single(decoder, job);
+                let event = self.decode_single(decoder, job);
+                // One picture is being decoded while the next is prepared, and no more: what waits on the device could
+                // be decoded by others.
+                if let Some(before) = std::mem::replace(&mut last, event) {
+                    let _ = before.wait();
+                }
             }
             if slot == 0 {
                 self.queues.software_took(pixels, started.elapsed());
@@ -237,24 +250,33 @@ impl Worker {
         }
     }
 
-    fn decode_single(self: &Arc<Self>, decoder: &mut SingleDecoder, job: NvjpegJob) {
+    /// Gives the event behind the decoding, if it was begun.
+    fn decode_single(self: &Arc<Self>, decoder: &mut SingleDecoder, job: NvjpegJob) -> Option<Arc<Event>> {
         let whole = Rect::new(0, 0, job.stored.width, job.stored.height);
         let region = (self.roi_is_right && job.region != whole).then_some(job.region);
         let size = region.unwrap_or(whole).size();
         let pitch = (size.width as usize * job.pixels.bytes()).next_multiple_of(PITCH_ALIGNMENT);
         let lease = match self.staging.lease(pitch * size.height as usize) {
             Ok(lease) => lease,
-            Err(error) => return self.pass_on(job, &error),
+            Err(error) => {
+                self.pass_on(job, &error);
+                return None;
+            }
         };
         let destination = Destination { address: lease.address(), pitch };
         let event = match decoder.decode(&job.file, region, destination, job.pixels) {
             Ok(event) => Arc::new(event),
-            Err(error) => return self.pass_on(job, &error),
+            Err(error) => {
+                lease.guard(Vec::new());
+                self.pass_on(job, &error);
+                return None;
+            }
         };
         let decoded = self.decoded(job, destination, region);
         let mut events = self.write(decoded.into_iter().collect(), &event);
-        events.push(event);
+        events.push(event.clone());
         lease.guard(events);
+        Some(event)
     }
 
     /// Gives a job that failed to the next route.
@@ -340,12 +362,14 @@ impl Worker {
 
     /// Keeps memory of the caller's until an event is done, and lets go of what is done.
     fn keep_alive(&self, event: &Arc<Event>, owners: Vec<Owner>) {
+        let mut done = Vec::new();
         let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
-        let (done, mut kept): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut *in_flight).into_iter().partition(|(event, _)| event.is_done().unwrap_or(true));
-        kept.push((event.clone(), owners));
-        *in_flight = kept;
+        while in_flight.front().is_some_and(|(event, _)| event.is_done().unwrap_or(true)) {
+            done.extend(in_flight.pop_front());
+        }
+        in_flight.push_back((event.clone(), owners));
         drop(in_flight);
+        // The last owner's memory is freed here, outside the lock.
         drop(done);
     }
 
@@ -418,6 +442,19 @@ impl Drop for Worker {
     }
 }
 
+/// A file whose scans are to be checked.
+struct CheckJob {
+    jpeg: Arc<[u8]>,
+    options: DecodeOptions,
+    check: Arc<Check>,
+}
+
+impl CheckJob {
+    fn new(job: &CpuJob, check: &Arc<Check>) -> Self {
+        CheckJob { jpeg: job.jpeg.clone(), options: job.options, check: check.clone() }
+    }
+}
+
 /// What looking at a job found out.
 struct Look {
     route: NvjpegRoute,
@@ -439,7 +476,8 @@ pub(crate) struct Streams {
 
 #[derive(Debug, Default)]
 struct StreamState {
-    idle: Vec<(Arc<Stream>, Arc<Event>)>,
+    /// With the last event on each, in the order in which they came back.
+    idle: VecDeque<(Arc<Stream>, Arc<Event>)>,
     count: usize,
 }
 
@@ -454,11 +492,10 @@ impl Streams {
     /// A stream that waits for nothing; when all do, the one that began to wait first.
     pub(crate) fn take(&self) -> Result<Arc<Stream>, BackendError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = state.idle.iter().position(|(_, event)| event.is_done().unwrap_or(true)) {
-            return Ok(state.idle.remove(index).0);
-        }
-        if state.count >= Self::MOST && !state.idle.is_empty() {
-            return Ok(state.idle.remove(0).0);
+        let done = state.idle.iter().position(|(_, event)| event.is_done().unwrap_or(true));
+        let index = done.or((state.count >= Self::MOST).then_some(0));
+        if let Some((stream, _)) = index.and_then(|index| state.idle.remove(index)) {
+            return Ok(stream);
         }
         state.count += 1;
         drop(state);
@@ -467,7 +504,7 @@ impl Streams {
 
     /// Takes a stream back, with the last event on it.
     pub(crate) fn give_back(&self, stream: Arc<Stream>, event: &Arc<Event>) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).idle.push((stream, event.clone()));
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).idle.push_back((stream, event.clone()));
     }
 }
 

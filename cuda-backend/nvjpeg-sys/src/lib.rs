@@ -171,12 +171,24 @@ functions! {
         allocator: *mut nvjpegPinnedAllocator_t,
         buffer: *mut nvjpegBufferPinned_t,
     );
+    /// The same with a stream-ordered allocator.
+    fn nvjpegBufferPinnedCreateV2(
+        handle: nvjpegHandle_t,
+        allocator: *mut nvjpegPinnedAllocatorV2_t,
+        buffer: *mut nvjpegBufferPinned_t,
+    );
     /// Destroys it.
     fn nvjpegBufferPinnedDestroy(buffer: nvjpegBufferPinned_t);
     /// Creates device memory for the device phase.
     fn nvjpegBufferDeviceCreate(
         handle: nvjpegHandle_t,
         allocator: *mut nvjpegDevAllocator_t,
+        buffer: *mut nvjpegBufferDevice_t,
+    );
+    /// The same with a stream-ordered allocator.
+    fn nvjpegBufferDeviceCreateV2(
+        handle: nvjpegHandle_t,
+        allocator: *mut nvjpegDevAllocatorV2_t,
         buffer: *mut nvjpegBufferDevice_t,
     );
     /// Destroys it.
