@@ -47,7 +47,8 @@ pub enum ScanCheck {
 pub struct CudaOptions {
     /// The device's number, from 0.
     pub device: usize,
-    /// Threads for parsing, checking, and for images that the CPU decodes; 0 for as many as there are cores.
+    /// Threads for parsing and checking, and as many for images that the CPU decodes; 0 for three quarters of the
+    /// cores.
     pub threads: usize,
     /// Let the SMs take from the engines what they would finish sooner, by measured speed. The two differ by up to
     /// three levels, so pixels may then differ from run to run. Off by default: the engines alone leave the SMs to the
@@ -198,7 +199,8 @@ impl CudaBackend {
             hybrid: allowed(Route::CudaHybrid),
         };
         let cores = std::thread::available_parallelism().map_or(4, usize::from);
-        let threads = if options.threads == 0 { cores } else { options.threads };
+        // The threads that feed the engines and the SMs must not wait for a core.
+        let threads = if options.threads == 0 { (cores * 3 / 4).max(1) } else { options.threads };
         let or_default = |number: usize, default: usize| if number == 0 { default } else { number };
         let staging = or_default(options.staging_bytes, (device.memory() / 8).min(8 << 30));
         let engine_calls = or_default(options.engine_calls, 1);
@@ -331,8 +333,8 @@ impl CudaBackend {
     }
 }
 
-/// Images of one call: with more, the first of them wait for the last without any gain.
-const LARGEST_BATCH: usize = 64;
+/// Images of one call. The more, the faster; but all are done when the last is.
+const LARGEST_BATCH: usize = 256;
 /// Host memory for pixels on their way up.
 const PINNED_BYTES: usize = 1 << 30;
 /// Before, nvJPEG's regions are off by a row or column of chroma at their edges.

@@ -253,14 +253,7 @@ impl Event {
 
     /// Blocks until the work before it is done.
     pub(crate) fn wait(&self) -> Result<(), BackendError> {
-        // Being woken takes longer than many a decode.
-        let patience = Instant::now() + Duration::from_micros(100);
-        while Instant::now() < patience {
-            if self.is_done()? {
-                return Ok(());
-            }
-            std::thread::yield_now();
-        }
+        // Not in a loop: threads that ask over and over hold up those that have work for the driver.
         let wait = || {
             let _current = self.device.enter()?;
             // SAFETY: the event is alive.

@@ -201,10 +201,14 @@ impl Worker {
                 self.queues.engines_took(jobs.iter().map(NvjpegJob::pixel_count).sum(), time);
                 event
             }
-            // One file may have failed them all. Nothing of theirs is queued any more.
+            // One file fails all others of its call, which then are right to stay on their route. Nothing of theirs is
+            // queued any more.
             Err(error) => {
                 lease.guard(Vec::new());
-                return jobs.into_iter().for_each(|job| self.pass_on(job, &error));
+                if jobs.len() == 1 {
+                    return jobs.into_iter().for_each(|job| self.pass_on(job, &error));
+                }
+                return jobs.into_iter().for_each(|job| self.decode_batch(decoder, vec![job], stream));
             }
         };
         let mut decoded = Vec::with_capacity(jobs.len());

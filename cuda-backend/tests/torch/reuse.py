@@ -70,12 +70,15 @@ def run(name, decode, shape, cycles, finish=lambda: 0, expected=None):
             # Allocates and loads.
             calls.clear()
             assert finish() == 0
+            del images, new_sums, sums
             continue
         corrupted += sum(value.item() != OLD * count for value in sums)
         reused += sum(image.data_ptr() in addresses for image in images)
         if expected is not None:
             wrong += sum(abs(value.item() - expected) > count for value in new_sums)
         assert finish() == 0
+        # Or the next round's decoders would be given these instead of its victims.
+        del images, new_sums, sums
     calls.sort()
     total = ROUNDS * VICTIMS
     print(
