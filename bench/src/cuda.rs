@@ -45,14 +45,13 @@ pub fn speed(files: &[PathBuf], batches: &[usize], seconds: f64, rounds: usize) 
         let contestants = [
             Contestant::Raw("1 engine thread", raw(1, batch, 0)),
             Contestant::Raw("4 engine threads", raw(4, batch.min(64), 0)),
-            Contestant::Raw("8 engine threads", raw(8, batch.min(64), 0)),
             Contestant::Isopel("engines", opened(&CudaOptions::default())?),
             Contestant::Isopel("engines, 2 calls at once", opened(&CudaOptions::default().engine_calls(2))?),
-            Contestant::Isopel("engines, 4 calls at once", opened(&CudaOptions::default().engine_calls(4))?),
             Contestant::Isopel(
                 "engines, scans not checked",
                 opened(&CudaOptions::default().scan_check(ScanCheck::Structure))?,
             ),
+            Contestant::Raw("1 engine thread and 12 on the SMs", raw(1, batch, 12)),
             Contestant::Raw("4 engine threads and 12 on the SMs", raw(4, batch.min(64), 12)),
             Contestant::Isopel("shared load", opened(&CudaOptions::default().share_load(true))?),
             Contestant::Isopel(
