@@ -62,7 +62,8 @@ pub struct CudaOptions {
     pub scan_check: ScanCheck,
     /// Calls to the engines at the same time; 0 for the default, 1.
     pub engine_calls: usize,
-    /// Most images of one call to the engines; 0 for the default.
+    /// Most images of one call to the engines; 0 for the default, 256, or 64 if the load is shared. Calls are of 1, 4,
+    /// 16, 64 or 256 images, and of at most 16 while the stream that they come after is busy.
     pub largest_batch: usize,
     /// Threads that drive the SMs through nvJPEG; 0 for as many as there are cores, at most 12.
     pub software_threads: usize,
@@ -204,15 +205,16 @@ impl CudaBackend {
         let or_default = |number: usize, default: usize| if number == 0 { default } else { number };
         let staging = or_default(options.staging_bytes, (device.memory() / 8).min(8 << 30));
         let engine_calls = or_default(options.engine_calls, 1);
-        // While some wait for the engines, one prepares the next call and one sees to the last one's pixels.
-        let engine_threads = if support.engines { engine_calls + 2 } else { 0 };
+        // While some wait for the engines, another sees to the last call's pixels and prepares the next.
+        let engine_threads = if support.engines { engine_calls + 1 } else { 0 };
         let software_threads =
             if support.gpu_hybrid || support.hybrid { or_default(options.software_threads, cores.min(12)) } else { 0 };
+        let shares = options.share_load && support.gpu_hybrid;
         let sharing = Sharing {
             engine_calls,
-            largest_batch: or_default(options.largest_batch, LARGEST_BATCH),
-            batch_bytes: staging / (engine_threads + 2),
-            sms_share: options.share_load && support.gpu_hybrid,
+            largest_batch: or_default(options.largest_batch, if shares { SHARED_BATCH } else { LARGEST_BATCH }),
+            batch_bytes: staging / (engine_threads + 3),
+            sms_share: shares,
         };
         let pool = |name: &'static str| {
             rayon::ThreadPoolBuilder::new()
@@ -335,6 +337,8 @@ impl CudaBackend {
 
 /// Images of one call. The more, the faster; but all are done when the last is.
 const LARGEST_BATCH: usize = 256;
+/// The same while the SMs share the load: what is in a call is beyond their reach.
+const SHARED_BATCH: usize = 64;
 /// Host memory for pixels on their way up.
 const PINNED_BYTES: usize = 1 << 30;
 /// Before, nvJPEG's regions are off by a row or column of chroma at their edges.

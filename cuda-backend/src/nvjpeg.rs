@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -244,17 +245,31 @@ pub(crate) struct BatchDecoder {
     handle: Arc<Handle>,
     /// Calls at the same time slow each other down: the engines are all busy with one.
     calls: Gate,
-    /// Those that no thread uses. Setting one up anew for each batch would cost more than the decoding of small ones.
-    idle: Mutex<Vec<BatchState>>,
+    states: Mutex<States>,
+    returned: Condvar,
+}
+
+/// Setting a state up takes nvJPEG some 80 ms, so they are kept.
+#[derive(Debug, Default)]
+struct States {
+    /// Those that no thread uses.
+    idle: Vec<BatchState>,
+    /// How many there are of each size and kind of pixels.
+    counts: HashMap<(usize, SourcePixels), usize>,
 }
 
 impl BatchDecoder {
     /// `calls` at the same time.
     pub(crate) fn new(handle: &Arc<Handle>, calls: usize) -> BatchDecoder {
-        BatchDecoder { handle: handle.clone(), calls: Gate::new(calls), idle: Mutex::default() }
+        BatchDecoder {
+            handle: handle.clone(),
+            calls: Gate::new(calls),
+            states: Mutex::default(),
+            returned: Condvar::new(),
+        }
     }
 
-    /// Decodes whole files; `files` and `destinations` are equally many, a power of two. Returns an event behind the
+    /// Decodes whole files; `files` and `destinations` are equally many. Returns an event behind the
     /// pixels, and how long the call took. `stream` is the calling thread's own.
     pub(crate) fn decode(
         &self,
@@ -265,9 +280,6 @@ impl BatchDecoder {
     ) -> Result<(Arc<Event>, Duration), BackendError> {
         assert_eq!(files.len(), destinations.len());
         let mut state = self.state(files.len(), pixels)?;
-        if let Some(busy) = state.busy.take() {
-            busy.wait()?;
-        }
         let handle = &self.handle;
         let _current = enter(&handle.device, "nvjpegDecodeBatched")?;
         let data: Vec<*const u8> = files.iter().map(|file| file.as_ptr()).collect();
@@ -288,27 +300,50 @@ impl BatchDecoder {
         match decoded {
             Ok(()) => {
                 state.busy = Some(event.clone());
-                self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(state);
+                self.give_back(state);
                 Ok((event, time))
             }
             Err(error) => {
                 // A state that failed would have to be set up again.
                 event.wait()?;
+                drop(state);
+                self.forget(files.len(), pixels);
                 Err(error.into())
             }
         }
     }
 
-    fn state(&self, size: usize, pixels: SourcePixels) -> Result<BatchState, NvjpegError> {
-        {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            let fits = |state: &BatchState| (state.size, state.pixels) == (size, pixels);
-            let is_done = |state: &BatchState| state.busy.as_ref().is_none_or(|busy| busy.is_done().unwrap_or(true));
-            let done = idle.iter().position(|state| fits(state) && is_done(state));
-            if let Some(index) = done {
-                return Ok(idle.swap_remove(index));
+    /// A state that is not in use. As many are set up as can be used at a time; then they are waited for.
+    fn state(&self, size: usize, pixels: SourcePixels) -> Result<BatchState, BackendError> {
+        let fits = |state: &BatchState| (state.size, state.pixels) == (size, pixels);
+        let is_done = |state: &BatchState| state.busy.as_ref().is_none_or(|busy| busy.is_done().unwrap_or(true));
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(index) = states.idle.iter().position(|state| fits(state) && is_done(state)) {
+                return Ok(states.idle.swap_remove(index));
             }
+            let count = states.counts.entry((size, pixels)).or_default();
+            if *count <= self.calls.places {
+                *count += 1;
+                drop(states);
+                return self
+                    .new_state(size, pixels)
+                    .inspect_err(|_| self.forget(size, pixels))
+                    .map_err(BackendError::from);
+            }
+            if let Some(index) = states.idle.iter().position(fits) {
+                let mut state = states.idle.swap_remove(index);
+                drop(states);
+                if let Some(busy) = state.busy.take() {
+                    busy.wait()?;
+                }
+                return Ok(state);
+            }
+            states = self.returned.wait(states).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    fn new_state(&self, size: usize, pixels: SourcePixels) -> Result<BatchState, NvjpegError> {
         let handle = &self.handle;
         let _current = enter(&handle.device, "nvjpegJpegStateCreate")?;
         let mut raw = nvjpegJpegState_t::NULL;
@@ -318,26 +353,42 @@ impl BatchDecoder {
         call!(handle.api, nvjpegDecodeBatchedInitialize(handle.raw, raw, size_of_batch, 1, pixels.format()))?;
         Ok(BatchState { size, pixels, state, busy: None })
     }
+
+    fn give_back(&self, state: BatchState) {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner).idle.push(state);
+        self.returned.notify_all();
+    }
+
+    /// One state fewer of its kind.
+    fn forget(&self, size: usize, pixels: SourcePixels) {
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = states.counts.get_mut(&(size, pixels)) {
+            *count -= 1;
+        }
+        drop(states);
+        self.returned.notify_all();
+    }
 }
 
 impl Drop for BatchDecoder {
     fn drop(&mut self) {
         // States must not go while their work is queued.
-        let idle = self.idle.get_mut().unwrap_or_else(PoisonError::into_inner);
-        idle.iter().filter_map(|state| state.busy.as_ref()).for_each(|busy| drop(busy.wait()));
+        let states = self.states.get_mut().unwrap_or_else(PoisonError::into_inner);
+        states.idle.iter().filter_map(|state| state.busy.as_ref()).for_each(|busy| drop(busy.wait()));
     }
 }
 
 /// Lets so many through at a time.
 #[derive(Debug)]
 struct Gate {
+    places: usize,
     free: Mutex<usize>,
     left: Condvar,
 }
 
 impl Gate {
     fn new(places: usize) -> Gate {
-        Gate { free: Mutex::new(places.max(1)), left: Condvar::new() }
+        Gate { places: places.max(1), free: Mutex::new(places.max(1)), left: Condvar::new() }
     }
 
     fn enter(&self) -> Turn<'_> {

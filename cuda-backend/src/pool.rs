@@ -37,6 +37,12 @@ pub(crate) struct NvjpegJob {
 }
 
 impl NvjpegJob {
+    /// Whether the work that the job comes after is still going on.
+    fn is_held_back(&self) -> bool {
+        let before = self.cpu.ticket.flight().before();
+        before.is_some_and(|before| !before.is_done().unwrap_or(true))
+    }
+
     pub(crate) fn pixel_count(&self) -> u64 {
         self.stored.pixels()
     }
@@ -111,6 +117,19 @@ struct Speeds {
     software: Option<f64>,
 }
 
+/// Images of one call to the engines. nvJPEG needs a state for each size, which takes long to set up.
+const BATCH_SIZES: [usize; 5] = [256, 64, 16, 4, 1];
+
+/// The most images of a call while the caller's stream is busy. nvJPEG's calls for more share the device's eight
+/// channels with that stream, unless the environment asks for more by `CUDA_DEVICE_MAX_CONNECTIONS`, and then wait for
+/// its work; up to this number they do not.
+const BESIDE_WORK: usize = 16;
+
+/// The largest size of a call that so many images fill.
+fn batch_size(images: usize) -> usize {
+    BATCH_SIZES.into_iter().find(|&size| size <= images).unwrap_or(1)
+}
+
 /// Weight of a new measurement.
 const WEIGHT: f64 = 0.1;
 
@@ -159,7 +178,7 @@ impl Queues {
         self.changed.notify_all();
     }
 
-    /// Jobs for one call to the engines: a power of two, all of the same kind of pixels. `None`: no more will come.
+    /// Jobs for one call to the engines: one of `BATCH_SIZES`, all of the same kind of pixels. `None`: no more will come.
     pub(crate) fn next_batch(&self) -> Option<Vec<NvjpegJob>> {
         let mut state = self.lock();
         loop {
@@ -170,9 +189,8 @@ impl Queues {
                     bytes += job.pixel_count() as usize * job.pixels.bytes();
                     job.pixels == pixels && bytes <= self.sharing.batch_bytes
                 });
-                let share = self.sharing.largest_batch;
-                let count = alike.take(share).count().max(1);
-                let count = 1 << count.ilog2();
+                let most = if first.is_held_back() { BESIDE_WORK } else { self.sharing.largest_batch };
+                let count = batch_size(alike.take(most).count());
                 let jobs: Vec<NvjpegJob> = state.engines.drain(..count).collect();
                 state.waiting_pixels -= jobs.iter().map(NvjpegJob::pixel_count).sum::<u64>();
                 return Some(jobs);
@@ -236,6 +254,13 @@ mod tests {
         // Slower engines give more away.
         let slow = Speeds { engines: Some(1_000.0 * image as f64), ..speeds };
         assert!(slow.software_is_sooner(image, 3 * image));
+    }
+
+    #[test]
+    fn calls_have_few_sizes() {
+        let sizes = [1, 3, 4, 15, 16, 63, 64, 255, 256, 1000].map(batch_size);
+        assert_eq!(sizes, [1, 1, 4, 4, 16, 16, 64, 64, 256, 256]);
+        assert!(BATCH_SIZES.contains(&BESIDE_WORK));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use isopel_core::{Codestream, HuffmanSpec, QuantTable};
+use isopel_core::{Codestream, DecodePlan, HuffmanSpec, McuRow, QuantTable};
 
 use crate::canonical::natural;
 
@@ -26,6 +26,21 @@ const RANGE: u32 = 8 * 1024;
 pub(crate) fn is_sound(codestream: &Codestream) -> bool {
     thread_local!(static MEMORY: RefCell<Memory> = RefCell::default());
     MEMORY.with_borrow_mut(|memory| check(codestream, memory))
+}
+
+/// Whether all coefficients of a row of MCUs are in the range that an encoder of 8-bit samples can produce.
+pub(crate) fn is_in_range(plan: &DecodePlan, row: &McuRow) -> bool {
+    plan.components().iter().enumerate().filter(|(_, component)| component.needed).all(|(index, component)| {
+        let rows = u32::from(component.sampling.vertical);
+        (row.index() * rows..(row.index() + 1) * rows).all(|block_row| {
+            component.block_columns.clone().all(|column| {
+                let (block, _) = row.block(index, block_row, column);
+                block.iter().zip(&component.quant).all(|(&coefficient, &step)| {
+                    u32::from(coefficient.unsigned_abs()) * u32::from(step) <= RANGE + u32::from(step)
+                })
+            })
+        })
+    })
 }
 
 /// What a thread keeps from one file to the next.

@@ -134,8 +134,9 @@ impl Worker {
                 }
                 // Of the whole picture, so that regions take the route of the whole.
                 let plan = DecodePlan::new(&codestream, &options.region(Region::Full))?;
-                let found = decode_coefficients(&plan, |_| ())?;
-                Ok::<bool, Error>(found.warnings == codestream.warnings())
+                let mut in_range = true;
+                let found = decode_coefficients(&plan, |row| in_range &= scan_check::is_in_range(&plan, &row))?;
+                Ok::<bool, Error>(in_range && found.warnings == codestream.warnings())
             }));
             check.set(matches!(sound, Ok(Ok(true))));
         });
@@ -257,7 +258,9 @@ impl Worker {
     /// Gives the event behind the decoding, if it was begun.
     fn decode_single(self: &Arc<Self>, decoder: &mut SingleDecoder, job: NvjpegJob) -> Option<Arc<Event>> {
         let whole = Rect::new(0, 0, job.stored.width, job.stored.height);
-        let region = (self.roi_is_right && job.region != whole).then_some(job.region);
+        // HYBRID is left to decode wholes: of progressive files it decodes all coefficients anyway.
+        let uses_roi = self.roi_is_right && job.route != NvjpegRoute::Hybrid && job.region != whole;
+        let region = uses_roi.then_some(job.region);
         let size = region.unwrap_or(whole).size();
         let pitch = (size.width as usize * job.pixels.bytes()).next_multiple_of(PITCH_ALIGNMENT);
         let lease = match self.staging.lease(pitch * size.height as usize) {
