@@ -40,30 +40,23 @@ pub fn speed(files: &[PathBuf], batches: &[usize], seconds: f64, rounds: usize) 
     println!("{}, nvJPEG {}, engines {:?}", default.device_name(), default.nvjpeg_version(), default.engines());
     let bytes: usize = files.iter().map(|file| file.jpeg.len()).sum();
     println!("{} files, {} bytes on average, RGB to device memory", files.len(), bytes / files.len());
+    let unchecked = || CudaOptions::default().scan_check(ScanCheck::Structure);
+    let contestants = [
+        Contestant::Raw("1 engine thread", Mix { engine_threads: 1, gpu_hybrid_threads: 0 }),
+        Contestant::Raw("4 engine threads", Mix { engine_threads: 4, gpu_hybrid_threads: 0 }),
+        Contestant::Isopel("engines", opened(&CudaOptions::default())?),
+        Contestant::Isopel("engines, scans not checked", opened(&unchecked())?),
+        Contestant::Raw("1 engine thread and 12 on the SMs", Mix { engine_threads: 1, gpu_hybrid_threads: 12 }),
+        Contestant::Raw("4 engine threads and 12 on the SMs", Mix { engine_threads: 4, gpu_hybrid_threads: 12 }),
+        Contestant::Isopel("shared load", opened(&CudaOptions::default().share_load(true))?),
+        Contestant::Isopel("shared load, scans not checked", opened(&unchecked().share_load(true))?),
+    ];
     for &batch in batches {
-        let raw = |engine_threads, batch, gpu_hybrid_threads| Mix { engine_threads, batch, gpu_hybrid_threads };
-        let contestants = [
-            Contestant::Raw("1 engine thread", raw(1, batch, 0)),
-            Contestant::Raw("4 engine threads", raw(4, batch.min(64), 0)),
-            Contestant::Isopel("engines", opened(&CudaOptions::default())?),
-            Contestant::Isopel("engines, 2 calls at once", opened(&CudaOptions::default().engine_calls(2))?),
-            Contestant::Isopel(
-                "engines, scans not checked",
-                opened(&CudaOptions::default().scan_check(ScanCheck::Structure))?,
-            ),
-            Contestant::Raw("1 engine thread and 12 on the SMs", raw(1, batch, 12)),
-            Contestant::Raw("4 engine threads and 12 on the SMs", raw(4, batch.min(64), 12)),
-            Contestant::Isopel("shared load", opened(&CudaOptions::default().share_load(true))?),
-            Contestant::Isopel(
-                "shared load, scans not checked",
-                opened(&CudaOptions::default().share_load(true).scan_check(ScanCheck::Structure))?,
-            ),
-        ];
         let mut rates = vec![Vec::new(); contestants.len()];
         for _ in 0..rounds {
             for (contestant, rates) in contestants.iter().zip(&mut rates) {
                 let rate = match contestant {
-                    Contestant::Raw(_, mix) => raw_nvjpeg::speed(&default, &files, *mix, time)?,
+                    Contestant::Raw(_, mix) => raw_nvjpeg::speed(&default, &files, *mix, batch, time)?,
                     Contestant::Isopel(_, backend) => isopel(backend, &files, batch, time)?,
                 };
                 eprintln!("    {}: {rate:.0}", contestant.name());
@@ -114,7 +107,7 @@ fn isopel(backend: &CudaBackend, files: &[File], batch: usize, time: Duration) -
     };
     // Fills pools, starts threads' states, and gets the clocks up.
     let warm = Instant::now();
-    while warm.elapsed() < Duration::from_millis(1200) {
+    while warm.elapsed() < Duration::from_millis(1000) {
         turn(&mut queue)?;
     }
     let (started, mut batches) = (Instant::now(), 0);
@@ -164,8 +157,8 @@ pub fn latency(file: &Path) -> Result<(), String> {
         times.sort();
         times[times.len() / 2].as_secs_f64() * 1e3
     };
-    let one = Mix { engine_threads: 1, batch: 1, gpu_hybrid_threads: 0 };
-    let raw = raw_nvjpeg::speed(&backend, std::slice::from_ref(&file), one, Duration::from_millis(500))?;
+    let one = Mix { engine_threads: 1, gpu_hybrid_threads: 0 };
+    let raw = raw_nvjpeg::speed(&backend, std::slice::from_ref(&file), one, 1, Duration::from_millis(500))?;
     println!("nvJPEG alone: {:.3} ms", 1e3 / raw);
     println!("submit {:.3} ms, pixels after {:.3} ms (medians of 200)", median(&mut calls), median(&mut wholes));
     Ok(())

@@ -27,8 +27,6 @@ pub struct File {
 pub struct Mix {
     /// Threads that each decode batches on the engines.
     pub engine_threads: usize,
-    /// Images of their batches.
-    pub batch: usize,
     /// Threads that each decode images one by one with GPU_HYBRID.
     pub gpu_hybrid_threads: usize,
 }
@@ -44,8 +42,8 @@ macro_rules! call {
     }};
 }
 
-/// Images per second.
-pub fn speed(backend: &CudaBackend, files: &[File], mix: Mix, time: Duration) -> Result<f64, String> {
+/// Images per second, with batches of this size.
+pub fn speed(backend: &CudaBackend, files: &[File], mix: Mix, batch: usize, time: Duration) -> Result<f64, String> {
     let api = Arc::new(Api::load().map_err(|error| error.to_string())?);
     let (images, stop, ready) = (AtomicU64::new(0), AtomicBool::new(false), AtomicU64::new(0));
     let threads = mix.engine_threads + mix.gpu_hybrid_threads;
@@ -55,7 +53,7 @@ pub fn speed(backend: &CudaBackend, files: &[File], mix: Mix, time: Duration) ->
             let (api, images, stop, ready) = (&api, &images, &stop, &ready);
             handles.push(scope.spawn(move || {
                 let result = if thread < mix.engine_threads {
-                    on_engines(api, backend, files, mix.batch, (images, stop, ready))
+                    on_engines(api, backend, files, batch, (images, stop, ready))
                 } else {
                     with_gpu_hybrid(api, backend, files, thread, (images, stop, ready))
                 };
