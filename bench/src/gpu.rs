@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use isopel_core::{
-    Backend, Codestream, DecodeOptions, DecodePlan, Error, Image, Job, Orientation, OrientationPolicy, PixelFormat, cpu,
+    Backend, Codestream, DecodeOptions, DecodePlan, Error, Job, Orientation, OrientationPolicy, PixelFormat,
 };
 use isopel_wgpu::{BufferTarget, WgpuAfter, WgpuBackend, WgpuOptions, WgpuTarget, wgpu};
 
@@ -197,7 +197,7 @@ pub fn equals_cpu(folders: &[PathBuf]) -> Result<(), String> {
             for orientation in Orientation::ALL {
                 let policy = OrientationPolicy::Set(orientation);
                 let options = DecodeOptions::default().format(format).orientation(policy);
-                match (on_cpu(&jpeg, &options), backend.decode(&jpeg, &options)) {
+                match (crate::on_cpu(&jpeg, &options), backend.decode(&jpeg, &options)) {
                     (Ok(cpu), Ok(gpu)) => {
                         decodes += 1;
                         bytes += cpu.pixels.len() as u64;
@@ -221,12 +221,6 @@ pub fn equals_cpu(folders: &[PathBuf]) -> Result<(), String> {
     progress.finish_and_clear();
     println!("  {decodes} decodes, {bytes} bytes: {differing} differ; {same_errors} requests refused by both alike");
     if differing == 0 { Ok(()) } else { Err("pixels differ".to_string()) }
-}
-
-fn on_cpu(jpeg: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
-    let codestream = Codestream::parse(jpeg, &options.limits)?;
-    let plan = DecodePlan::new(&codestream, options)?;
-    cpu::decode(&plan)
 }
 
 fn find_jpegs(folder: &Path, files: &mut Vec<PathBuf>) {

@@ -1,10 +1,14 @@
 //! Times and memory of isopel and other JPEG decoders, interleaved in one process on one thread.
 
 mod contestants;
+#[cfg(feature = "cuda")]
+mod cuda;
 #[cfg(feature = "wgpu")]
 mod gpu;
 mod memory;
 mod photo;
+#[cfg(feature = "cuda")]
+mod raw_nvjpeg;
 mod speed;
 
 use std::path::PathBuf;
@@ -80,6 +84,37 @@ enum Command {
         #[arg(required = true)]
         folders: Vec<PathBuf>,
     },
+    /// Decodes batches on an NVIDIA GPU, pixels staying there, beside nvJPEG called directly: images per second
+    /// (needs the cuda feature).
+    #[cfg(feature = "cuda")]
+    Cuda {
+        /// JPEG files of the kind that the JPEG engines decode; a batch repeats them.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Batch sizes.
+        #[arg(long, value_delimiter = ',', default_value = "64,256")]
+        batches: Vec<usize>,
+        /// Seconds for each measurement.
+        #[arg(long, default_value_t = 1.0)]
+        seconds: f64,
+        /// Rounds; in each, every contestant is measured once.
+        #[arg(long, default_value_t = 3)]
+        rounds: usize,
+    },
+    /// Compares pixels of the CUDA backend with the CPU's over all .jpg files of folders, route by route (needs the
+    /// cuda feature).
+    #[cfg(feature = "cuda")]
+    CudaDifferences {
+        /// Folders.
+        #[arg(required = true)]
+        folders: Vec<PathBuf>,
+    },
+    /// Times single images on an NVIDIA GPU (needs the cuda feature).
+    #[cfg(feature = "cuda")]
+    CudaLatency {
+        /// A JPEG file.
+        file: PathBuf,
+    },
     /// Makes a photo of any size by cutting or mirroring another, as 4:2:0 baseline (needs the
     /// libjpeg-turbo feature).
     Photo {
@@ -109,6 +144,12 @@ fn main() -> ExitCode {
         }
         #[cfg(feature = "wgpu")]
         Command::GpuEqualsCpu { folders } => gpu::equals_cpu(&folders),
+        #[cfg(feature = "cuda")]
+        Command::Cuda { files, batches, seconds, rounds } => cuda::speed(&files, &batches, seconds, rounds),
+        #[cfg(feature = "cuda")]
+        Command::CudaDifferences { folders } => cuda::differences(&folders),
+        #[cfg(feature = "cuda")]
+        Command::CudaLatency { file } => cuda::latency(&file),
         Command::Photo { source, output, width, height, quality } => {
             photo::run(&source, &output, width, height, quality)
         }
@@ -120,6 +161,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+#[cfg(any(feature = "cuda", feature = "wgpu"))]
+fn on_cpu(jpeg: &[u8], options: &isopel_core::DecodeOptions) -> Result<isopel_core::Image, isopel_core::Error> {
+    let codestream = isopel_core::Codestream::parse(jpeg, &options.limits)?;
+    isopel_core::cpu::decode(&isopel_core::DecodePlan::new(&codestream, options)?)
 }
 
 fn read(file: &std::path::Path) -> Result<Vec<u8>, String> {

@@ -1,8 +1,9 @@
 //! Which backends are here, as one list that every test goes through.
 //!
-//! `ISOPEL_REQUIRE=cpu,wgpu` makes the absence of a named backend a failure. A backend that is absent and not
+//! `ISOPEL_REQUIRE=cpu,wgpu,cuda` makes the absence of a named backend a failure. A backend that is absent and not
 //! required is reported as not run, with the reason, by the `summary` test and command.
 
+mod cuda;
 mod wgpu;
 
 pub use self::wgpu::decode_on_gpu;
@@ -76,7 +77,7 @@ const NAMES: [&str; 3] = ["cpu", "wgpu", "cuda"];
 /// All backends there are, present or not. A new backend is one more name and row.
 pub fn all() -> Vec<Presence> {
     let backends: [Result<Box<dyn ConformanceBackend>, String>; NAMES.len()] =
-        [Ok(Box::new(Cpu::new())), wgpu::open(), Err("not built in yet".to_owned())];
+        [Ok(Box::new(Cpu::new())), wgpu::open(), cuda::open()];
     NAMES.into_iter().zip(backends).map(|(name, backend)| Presence { name, backend }).collect()
 }
 

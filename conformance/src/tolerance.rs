@@ -1,6 +1,9 @@
 //! How far each route may be from libjpeg-turbo's pixels. The one place where such numbers are.
 
-use crate::compare::Difference;
+use isopel_core::{DecodeOptions, Image};
+
+use crate::backends::on_cpu;
+use crate::compare::{Difference, compare_images};
 
 /// What one route of one backend is held to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +32,66 @@ pub const TOLERANCES: &[Tolerance] = &[
         max_difference: 0,
         reason: "the CPU's coefficients, and its integer arithmetic step by step in shaders",
     },
+    Tolerance {
+        backend: "cuda",
+        route: "cuda, engines",
+        max_difference: 1,
+        reason: "the engines' upsampling rounds otherwise in less than 1 of 10,000 samples; without it they are exact",
+    },
+    Tolerance {
+        backend: "cuda",
+        route: "cuda, gpu hybrid",
+        max_difference: 3,
+        reason: "nvJPEG's own inverse DCT and colour conversion, in floating point",
+    },
+    Tolerance {
+        backend: "cuda",
+        route: "cuda, hybrid",
+        max_difference: 3,
+        reason: "nvJPEG's own inverse DCT and colour conversion, in floating point",
+    },
+    Tolerance {
+        backend: "cuda",
+        route: "cuda, cpu and upload",
+        max_difference: 0,
+        reason: "the exact decoder's pixels, copied",
+    },
 ];
+
+/// Checks pixels against the hash of exact ones: by the hash where the route is exact, else by their distance from
+/// the CPU's, which then must have that hash.
+///
+/// # Errors
+/// What is wrong, in a sentence.
+pub fn check_golden(
+    backend: &str,
+    jpeg: &[u8],
+    options: &DecodeOptions,
+    image: &Image,
+    golden: &str,
+) -> Result<(), String> {
+    let row = tolerance(backend, &image.report.route.to_string()).map_err(|error| error.to_string())?;
+    let has_hash = |pixels: &[u8]| {
+        let found = crate::sha256(pixels);
+        if found == golden { Ok(()) } else { Err(format!("pixels {found}, expected {golden}")) }
+    };
+    if row.max_difference == 0 {
+        return has_hash(&image.pixels);
+    }
+    let exact = on_cpu(jpeg, options).map_err(|error| error.to_string())?;
+    has_hash(&exact.pixels).map_err(|error| format!("the CPU's own {error}"))?;
+    let difference = compare_images(&exact, image).map_err(|error| error.to_string())?;
+    row.check(difference).map_err(|error| error.to_string())
+}
+
+/// The largest difference that a backend's routes allow between two pictures of the same pixels.
+///
+/// # Errors
+/// [`ToleranceError::NoRow`].
+pub fn slack(backend: &str, images: &[&Image]) -> Result<u8, ToleranceError> {
+    let rows = images.iter().map(|image| tolerance(backend, &image.report.route.to_string()));
+    rows.map(|row| row.map(|row| row.max_difference)).sum()
+}
 
 /// Why pixels are not good enough.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -6,11 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use isopel_conformance::backends::{self, Budget, ConformanceBackend, Required};
-use isopel_conformance::compare::compare_images;
 use isopel_conformance::corpus::{self, RealRow};
-use isopel_conformance::tolerance::tolerance;
-use isopel_conformance::{sha256, summary};
-use isopel_core::{Codestream, DecodeOptions, DecodePlan, Error, FormatRequest, Image, OrientationPolicy, cpu};
+use isopel_conformance::summary;
+use isopel_conformance::tolerance::check_golden;
+use isopel_core::{Codestream, DecodeOptions, Error, FormatRequest, Image, OrientationPolicy};
 use rayon::prelude::*;
 
 #[test]
@@ -104,15 +103,5 @@ fn check_pixels(
     if Some(format) != row.format.as_deref() {
         return Err(format!("{format} instead of {:?}", row.format));
     }
-    let route = image.report.route.to_string();
-    let row = tolerance(backend.name(), &route).map_err(|error| error.to_string())?;
-    if row.max_difference == 0 {
-        let found = sha256(&image.pixels);
-        return if found == golden { Ok(()) } else { Err(format!("pixels {found}, expected {golden}")) };
-    }
-    let exact = Codestream::parse(jpeg, &options.limits)
-        .and_then(|codestream| cpu::decode(&DecodePlan::new(&codestream, options)?))
-        .map_err(|error| error.to_string())?;
-    let difference = compare_images(&exact, image).map_err(|error| error.to_string())?;
-    row.check(difference).map_err(|error| error.to_string())
+    check_golden(backend.name(), jpeg, options, image, golden)
 }

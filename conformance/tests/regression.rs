@@ -1,7 +1,9 @@
 //! Mistakes that were made once, each as the smallest file that shows it.
 
 use isopel_conformance::backends::{self, ConformanceBackend};
+use isopel_conformance::compare::compare_images;
 use isopel_conformance::corpus;
+use isopel_conformance::tolerance::slack;
 use isopel_core::{DecodeOptions, Image, Strictness};
 
 fn decode(backend: &dyn ConformanceBackend, jpeg: &[u8]) -> Image {
@@ -42,8 +44,9 @@ fn restart_intervals_after_the_last_mcu_are_noticed() {
     extra.extend_from_slice(&[0x12; 40]);
     extra.extend_from_slice(&jpeg[eoi..]);
     for backend in backends::present() {
-        let image = decode(&*backend, &extra);
-        assert!(image.pixels == decode(&*backend, &jpeg).pixels);
+        let (image, plain) = (decode(&*backend, &extra), decode(&*backend, &jpeg));
+        let difference = compare_images(&image, &plain).unwrap();
+        assert!(difference.max <= slack(backend.name(), &[&image, &plain]).unwrap(), "{difference:?}");
         assert!(!image.report.warnings.is_empty(), "40 bytes of scan data were left over");
     }
 }

@@ -80,7 +80,7 @@ impl McuRow<'_> {
     }
 
     /// The coefficients of a block. Row and column count the component's blocks in the whole image; the block
-    /// must be in the plan's window and in this row of MCUs.
+    /// must be in the plan's window and in this row of MCUs; padding of MCUs beyond the image may read as 0.
     pub fn block(&self, component: usize, row: u32, column: u32) -> Block {
         match self.block_row(component, row) {
             BlockRow::Plane(blocks) => *blocks.block(column).0,

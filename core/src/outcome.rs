@@ -18,6 +18,14 @@ pub enum Route {
     Cpu,
     /// Entropy decoding on the CPU, reconstruction in wgpu compute shaders; exact.
     WgpuFromCoefficients,
+    /// nvJPEG on the GPU's JPEG engines; within a bound of exact.
+    CudaEngines,
+    /// nvJPEG with entropy decoding on the SMs; within a bound of exact.
+    CudaGpuHybrid,
+    /// nvJPEG with entropy decoding on the CPU; within a bound of exact.
+    CudaHybrid,
+    /// isopel's own decoder on the CPU, the pixels then copied to the CUDA device; exact.
+    CudaUpload,
 }
 
 impl fmt::Display for Route {
@@ -25,6 +33,10 @@ impl fmt::Display for Route {
         match self {
             Route::Cpu => f.write_str("cpu"),
             Route::WgpuFromCoefficients => f.write_str("wgpu, from coefficients"),
+            Route::CudaEngines => f.write_str("cuda, engines"),
+            Route::CudaGpuHybrid => f.write_str("cuda, gpu hybrid"),
+            Route::CudaHybrid => f.write_str("cuda, hybrid"),
+            Route::CudaUpload => f.write_str("cuda, cpu and upload"),
         }
     }
 }

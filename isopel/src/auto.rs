@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use isopel_core::{BackendErrorKind, Codestream, DecodeOptions, DecodePlan, Error};
 
+use crate::device::Device;
 use crate::gpu::Gpu;
 
 /// [`BackendChoice::Auto`](crate::BackendChoice::Auto) gives a batch of so many images to a GPU.
@@ -21,7 +22,7 @@ pub const AUTO_GPU_PIXELS: u64 = 4_000_000;
 #[derive(Debug)]
 pub(crate) enum GpuUse {
     Never,
-    Always(Box<Gpu>),
+    Always(Box<Device>),
     WhenWorthIt(AutoGpu),
 }
 
@@ -33,7 +34,7 @@ impl Default for GpuUse {
 
 impl GpuUse {
     /// The GPU, if this image is for it.
-    pub(crate) fn for_image(&self, bytes: &[u8], options: &DecodeOptions, threads: usize) -> Option<&Gpu> {
+    pub(crate) fn for_image(&self, bytes: &[u8], options: &DecodeOptions, threads: usize) -> Option<&Device> {
         match self {
             GpuUse::Never => None,
             GpuUse::Always(gpu) => Some(gpu),
@@ -45,7 +46,7 @@ impl GpuUse {
     }
 
     /// The GPU, if a batch of so many images is for it.
-    pub(crate) fn for_batch(&self, images: usize, threads: usize) -> Option<&Gpu> {
+    pub(crate) fn for_batch(&self, images: usize, threads: usize) -> Option<&Device> {
         match self {
             GpuUse::Never => None,
             GpuUse::Always(gpu) => Some(gpu),
@@ -71,20 +72,20 @@ impl GpuUse {
 /// A GPU that is opened with the first work for it.
 #[derive(Debug, Default)]
 pub(crate) struct AutoGpu {
-    gpu: OnceLock<Option<Box<Gpu>>>,
+    gpu: OnceLock<Option<Box<Device>>>,
     /// Lost devices don't come back.
     lost: AtomicBool,
 }
 
 impl AutoGpu {
-    fn open(&self, threads: usize) -> Option<&Gpu> {
-        let gpu = self.gpu.get_or_init(|| Gpu::open_hardware(threads).map(Box::new)).as_deref();
+    fn open(&self, threads: usize) -> Option<&Device> {
+        let gpu = self.gpu.get_or_init(|| Gpu::open_hardware(threads).map(Device::Wgpu).map(Box::new)).as_deref();
         gpu.filter(|_| !self.lost.load(Ordering::Relaxed))
     }
 
     #[cfg(all(test, feature = "wgpu"))]
     pub(crate) fn opened(gpu: Gpu) -> AutoGpu {
-        AutoGpu { gpu: Some(Box::new(gpu)).into(), lost: AtomicBool::new(false) }
+        AutoGpu { gpu: Some(Box::new(Device::Wgpu(gpu))).into(), lost: AtomicBool::new(false) }
     }
 }
 

@@ -24,7 +24,8 @@ pub enum BackendChoice {
     Cpu,
     /// Any GPU, through wgpu; exact. Needs the feature `wgpu`.
     Wgpu,
-    /// NVIDIA GPUs, through nvJPEG. Not built in yet.
+    /// NVIDIA GPUs, through nvJPEG; within a bound of exact that depends on the [route](crate::Report::route). Needs the
+    /// feature `cuda`.
     Cuda,
 }
 
@@ -72,18 +73,14 @@ pub struct UnknownBackend {
 /// ```
 /// use isopel::{BackendChoice, Decoder};
 ///
+/// # #[cfg(not(feature = "cuda"))] {
 /// let error = Decoder::with_backend(BackendChoice::Cuda, 0).unwrap_err();
-/// assert_eq!(error.to_string(), "the cuda backend is not built in yet; use auto or cpu");
+/// assert_eq!(error.to_string(), "this build has no cuda backend; build with --features cuda");
+/// # }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackendUnavailable {
-    /// isopel does not have it yet.
-    #[error("the {backend} backend is not built in yet; use auto or cpu")]
-    NotWritten {
-        /// The backend asked for.
-        backend: BackendChoice,
-    },
     /// The Cargo feature of the backend's name is off.
     #[error("this build has no {backend} backend; build with --features {backend}")]
     NotBuilt {
@@ -100,17 +97,21 @@ pub enum BackendUnavailable {
     #[cfg(feature = "wgpu")]
     #[error("the wgpu backend can't be used on this machine")]
     Wgpu(#[from] isopel_wgpu::WgpuUnavailable),
+    /// No NVIDIA GPU can be used; the source says what is missing.
+    #[cfg(feature = "cuda")]
+    #[error("the cuda backend can't be used on this machine")]
+    Cuda(#[from] isopel_cuda::CudaUnavailable),
 }
 
 impl BackendUnavailable {
     /// The backend asked for.
     pub fn backend(&self) -> BackendChoice {
         match self {
-            BackendUnavailable::NotWritten { backend }
-            | BackendUnavailable::NotBuilt { backend }
-            | BackendUnavailable::Blocks { backend } => *backend,
+            BackendUnavailable::NotBuilt { backend } | BackendUnavailable::Blocks { backend } => *backend,
             #[cfg(feature = "wgpu")]
             BackendUnavailable::Wgpu(_) => BackendChoice::Wgpu,
+            #[cfg(feature = "cuda")]
+            BackendUnavailable::Cuda(_) => BackendChoice::Cuda,
         }
     }
 }

@@ -12,6 +12,8 @@ use isopel_core::{Codestream, DecodeOptions, DecodePlan, Error, Image, PixelLayo
 
 use crate::auto::GpuUse;
 use crate::backend_choice::{BackendChoice, BackendUnavailable};
+use crate::cuda::Cuda;
+use crate::device::Device;
 use crate::gpu::Gpu;
 
 /// Decodes images, one at a time or in batches.
@@ -66,8 +68,8 @@ impl Decoder {
         let gpu = match choice {
             BackendChoice::Auto => GpuUse::default(),
             BackendChoice::Cpu => GpuUse::Never,
-            BackendChoice::Wgpu => GpuUse::Always(Box::new(Gpu::open(threads)?)),
-            BackendChoice::Cuda => return Err(BackendUnavailable::NotWritten { backend: choice }),
+            BackendChoice::Wgpu => GpuUse::Always(Box::new(Device::Wgpu(Gpu::open(threads)?))),
+            BackendChoice::Cuda => GpuUse::Always(Box::new(Device::Cuda(Cuda::open(threads)?))),
         };
         let mut decoder = Decoder::default();
         (decoder.choice, decoder.threads, decoder.gpu) = (choice, threads, gpu);
@@ -87,8 +89,24 @@ impl Decoder {
     /// ```
     #[cfg(all(feature = "wgpu", not(target_arch = "wasm32")))]
     pub fn with_wgpu(backend: isopel_wgpu::WgpuBackend) -> Self {
-        let gpu = GpuUse::Always(Box::new(backend.into()));
+        let gpu = GpuUse::Always(Box::new(Device::Wgpu(backend.into())));
         Decoder { choice: BackendChoice::Wgpu, gpu, ..Decoder::default() }
+    }
+
+    /// A decoder with an NVIDIA GPU that is open already.
+    ///
+    /// ```no_run
+    /// use isopel::Decoder;
+    /// use isopel::cuda_backend::{CudaBackend, CudaOptions};
+    ///
+    /// let backend = CudaBackend::with_options(&CudaOptions::default().device(1))?;
+    /// let decoder = Decoder::with_cuda(backend);
+    /// # Ok::<(), isopel::BackendUnavailable>(())
+    /// ```
+    #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+    pub fn with_cuda(backend: isopel_cuda::CudaBackend) -> Self {
+        let gpu = GpuUse::Always(Box::new(Device::Cuda(backend.into())));
+        Decoder { choice: BackendChoice::Cuda, gpu, ..Decoder::default() }
     }
 
     /// The name of the backend that was chosen, such as `cpu`. With `auto`, each image's

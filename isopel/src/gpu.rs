@@ -2,15 +2,13 @@
 //! is none.
 
 use isopel_core::cpu::{HostBuffer, HostTarget};
-use isopel_core::{
-    Backend, BackendError, BackendErrorKind, Codestream, DecodeOptions, DecodePlan, Error, Image, Job, LimitError,
-    MisuseError, PixelLayout, Report,
-};
+use isopel_core::{Backend, DecodeOptions, Error, Image, Job, PixelLayout, Report};
 use isopel_wgpu::wgpu::DeviceType;
 use isopel_wgpu::{WgpuAfter, WgpuBackend, WgpuOptions, WgpuTarget};
 
 use crate::backend_choice::BackendUnavailable;
 use crate::decoder::BatchItem;
+use crate::host_memory::{Memory, copy_rows, no_outcome, packed_layout, single};
 
 /// A submission's pixels take no more than this, with one picture excepted, in the host's memory and again in what
 /// the GPU copies to. Batches with more are several submissions.
@@ -41,11 +39,11 @@ impl Gpu {
     }
 
     pub(crate) fn decode(&self, bytes: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
-        single(self.decode_batch(&[bytes], options))
+        single("wgpu", self.decode_batch(&[bytes], options))
     }
 
     pub(crate) fn decode_into(&self, item: &mut BatchItem<'_>) -> Result<Report, Error> {
-        single(self.decode_batch_into(std::slice::from_mut(item)))
+        single("wgpu", self.decode_batch_into(std::slice::from_mut(item)))
     }
 
     pub(crate) fn decode_batch(&self, files: &[&[u8]], options: &DecodeOptions) -> Vec<Result<Image, Error>> {
@@ -89,7 +87,7 @@ impl Gpu {
                     bytes = bytes.saturating_add(request.len);
                     jobs.push((results.len(), request));
                     // Holds the place.
-                    results.push(Err(no_outcome()));
+                    results.push(Err(no_outcome("wgpu")));
                 }
             }
         }
@@ -119,62 +117,4 @@ struct Request<'a> {
     options: &'a DecodeOptions,
     /// Bytes of the packed pixels.
     len: usize,
-}
-
-/// Whose memory the pixels end up in: the caller's own does not count towards the limit.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Memory {
-    Isopels,
-    Callers,
-}
-
-impl BatchItem<'_> {
-    /// The packed layout, and the one in `output`, which is known to fit.
-    fn checked_layout(&self) -> Result<(PixelLayout, PixelLayout), Error> {
-        let packed = packed_layout(self.jpeg, &self.options, Memory::Callers)?;
-        let strided = match self.stride {
-            Some(stride) => packed.clone().with_stride(stride)?,
-            None => packed.clone(),
-        };
-        let (len, needed) = (self.output.len(), strided.required_len());
-        if len < needed {
-            return Err(MisuseError::BufferTooShort { len, needed }.into());
-        }
-        Ok((packed, strided))
-    }
-}
-
-/// How the pixels lie in memory, if the image can be decoded within its limits.
-fn packed_layout(jpeg: &[u8], options: &DecodeOptions, memory: Memory) -> Result<PixelLayout, Error> {
-    let codestream = Codestream::parse(jpeg, &options.limits)?;
-    let plan = DecodePlan::new(&codestream, options)?;
-    let pixels = if memory == Memory::Isopels { plan.layout().required_len() as u64 } else { 0 };
-    let (bytes, limit) = (plan.working_memory().saturating_add(pixels), options.limits.max_memory);
-    if bytes > limit {
-        return Err(LimitError::Memory { bytes, limit }.into());
-    }
-    Ok(plan.layout().clone())
-}
-
-/// Bytes between rows are left alone.
-fn copy_rows(from: &[u8], from_layout: &PixelLayout, to: &mut [u8], to_layout: &PixelLayout) {
-    let bytes_per_pixel = from_layout.format().bytes_per_pixel();
-    for (from_plane, to_plane) in from_layout.planes().iter().zip(to_layout.planes()) {
-        let row_bytes = from_plane.size.width as usize * bytes_per_pixel;
-        for row in 0..from_plane.size.height as usize {
-            let source = from_plane.offset + row * from_plane.stride;
-            let destination = to_plane.offset + row * to_plane.stride;
-            to[destination..destination + row_bytes].copy_from_slice(&from[source..source + row_bytes]);
-        }
-    }
-}
-
-/// The only result of a batch of one.
-fn single<T>(results: Vec<Result<T, Error>>) -> Result<T, Error> {
-    results.into_iter().next().unwrap_or_else(|| Err(no_outcome()))
-}
-
-fn no_outcome() -> Error {
-    let message = "the submission was dropped".to_owned();
-    BackendError { backend: "wgpu", kind: BackendErrorKind::Failed, message }.into()
 }

@@ -24,6 +24,9 @@
 //! With the feature `wgpu`, a [`Decoder`] also decodes on any GPU, to the same bytes, and `isopel::wgpu` has the backend
 //! for pixels that stay there: buffers, textures and command encoders of the caller's.
 //!
+//! With the feature `cuda`, a [`Decoder`] decodes with nvJPEG on NVIDIA GPUs, within a level or three of the same pixels
+//! by route, and `isopel::cuda_backend` has the backend for pixels that stay there, ordered by the caller's streams.
+//!
 //! The package also holds the `isopel` command, behind the feature `cli`, which is on by default. Libraries depend
 //! on isopel with `default-features = false`.
 
@@ -31,14 +34,22 @@
 
 mod auto;
 mod backend_choice;
+#[cfg_attr(not(all(feature = "cuda", not(target_arch = "wasm32"))), path = "no_cuda.rs")]
+mod cuda;
 mod decoder;
+mod device;
 #[cfg_attr(not(all(feature = "wgpu", not(target_arch = "wasm32"))), path = "no_gpu.rs")]
 mod gpu;
+#[cfg(all(any(feature = "cuda", feature = "wgpu"), not(target_arch = "wasm32")))]
+mod host_memory;
 
 pub use auto::{AUTO_GPU_IMAGES, AUTO_GPU_PIXELS};
 pub use backend_choice::{BackendChoice, BackendUnavailable, UnknownBackend};
 pub use decoder::{BatchItem, Decoder};
 pub use isopel_core::*;
+/// The CUDA backend, for pixels that stay on an NVIDIA GPU: its own crate under another name.
+#[cfg(feature = "cuda")]
+pub use isopel_cuda as cuda_backend;
 /// The wgpu backend, for pixels that stay on the GPU: its own crate under another name.
 #[cfg(feature = "wgpu")]
 pub use isopel_wgpu as wgpu;

@@ -193,8 +193,10 @@ impl PackedRow<'_> {
         self.headers.iter().map(|&header| self.symbols_of(header))
     }
 
+    /// The symbols of one block; none of blocks that are not held, such as the padding of MCUs.
     pub(crate) fn block(&self, column: u32) -> &[u32] {
-        self.symbols_of(self.headers[(column - self.first_column) as usize])
+        let header = self.headers.get(column.wrapping_sub(self.first_column) as usize);
+        header.map_or(&[], |&header| self.symbols_of(header))
     }
 
     #[inline(always)]

@@ -4,8 +4,10 @@ use std::io::{self, Write};
 
 use clap::Args;
 
+#[cfg(not(all(feature = "cuda", feature = "wgpu")))]
+use isopel::Decoder;
 use isopel::cpu::CpuBackend;
-use isopel::{Backend, BackendChoice, BackendUnavailable, Decoder};
+use isopel::{Backend, BackendChoice, BackendUnavailable};
 
 use super::device::AdapterArgs;
 use super::verdict::{Stop, Verdict, with_sources};
@@ -14,7 +16,8 @@ use super::verdict::{Stop, Verdict, with_sources};
 #[derive(Debug, Args)]
 #[command(after_help = "An exact backend gives libjpeg-turbo's pixels to the byte. 'threads' is how many images it \
     decodes at the same time; with wgpu, how many it entropy-decodes on the CPU.\n\n\
-    GPUs need a build with the feature wgpu: cargo run --release --features wgpu -- backends")]
+    A bounded one may differ by as much as its routes say: cuda's engines by 1, its other routes by 3.\n\n\
+    GPUs need a build with the feature wgpu or cuda: cargo run --release --features wgpu,cuda -- backends")]
 pub(crate) struct BackendsArgs {
     #[command(flatten)]
     adapter: AdapterArgs,
@@ -22,20 +25,54 @@ pub(crate) struct BackendsArgs {
 
 pub(crate) fn run(args: &BackendsArgs) -> Result<Verdict, Stop> {
     let wgpu = describe_wgpu(&args.adapter);
-    let cuda = Decoder::with_backend(BackendChoice::Cuda, 0).map(|_| String::new());
+    let (cuda, cuda_details) = describe_cuda();
     let threads = CpuBackend::new(0).capabilities().parallel_jobs;
 
     let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{:<8} {:<10} {:<6} {:<8} note", "backend", "available", "exact", "threads")?;
+    writeln!(stdout, "{:<8} {:<10} {:<7} {:<8} note", "backend", "available", "exact", "threads")?;
     let rows = [(BackendChoice::Cpu, Ok(wgpu.auto)), (BackendChoice::Wgpu, wgpu.adapter), (BackendChoice::Cuda, cuda)];
     for (backend, row) in rows {
         match row {
-            Ok(note) => writeln!(stdout, "{backend:<8} {:<10} {:<6} {threads:<8} {note}", "yes", "yes")?,
-            Err(error) => writeln!(stdout, "{backend:<8} {:<10} {:<6} {:<8} {}", "no", "-", "-", with_sources(&error))?,
+            Ok(note) => {
+                let exact = if backend == BackendChoice::Cuda { "bounded" } else { "yes" };
+                writeln!(stdout, "{backend:<8} {:<10} {exact:<7} {threads:<8} {note}", "yes")?;
+            }
+            Err(error) => writeln!(stdout, "{backend:<8} {:<10} {:<7} {:<8} {}", "no", "-", "-", with_sources(&error))?,
         }
     }
-    wgpu.details.iter().try_for_each(|line| writeln!(stdout, "{line}"))?;
+    wgpu.details.iter().chain(&cuda_details).try_for_each(|line| writeln!(stdout, "{line}"))?;
     Ok(Verdict::Clean)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn describe_cuda() -> (Result<String, BackendUnavailable>, Vec<String>) {
+    (Decoder::with_backend(BackendChoice::Cuda, 0).map(|_| String::new()), Vec::new())
+}
+
+/// The device in use, and lines below the table.
+#[cfg(feature = "cuda")]
+fn describe_cuda() -> (Result<String, BackendUnavailable>, Vec<String>) {
+    use isopel::cuda_backend::{CudaBackend, device_names};
+
+    let mut details = Vec::new();
+    if let Ok(names) = device_names() {
+        details.extend([String::new(), "devices of CUDA, the first is in use:".into()]);
+        details.extend(names.iter().enumerate().map(|(number, name)| format!("  {number} {name}")));
+    }
+    match CudaBackend::new() {
+        Ok(backend) => {
+            let (major, minor) = backend.compute_capability();
+            details.push(format!("nvJPEG {}, compute capability {major}.{minor}", backend.nvjpeg_version()));
+            details.push(match backend.engines() {
+                Ok((engines, cores)) => format!("JPEG engines: {engines}, with {cores} core(s) each"),
+                Err(reason) => format!("JPEG engines: none: {reason}"),
+            });
+            let routes: Vec<String> = backend.routes().iter().map(ToString::to_string).collect();
+            details.push(format!("routes: {}", routes.join("; ")));
+            (Ok(backend.device_name().to_owned()), details)
+        }
+        Err(error) => (Err(error.into()), details),
+    }
 }
 
 /// What there is to say about wgpu.

@@ -1,0 +1,521 @@
+//! What threads do with jobs: decode into staging memory, then queue the one kernel that writes the caller's memory,
+//! behind the caller's work.
+
+#![allow(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use isopel_core::{
+    BackendError, Codestream, DecodeOptions, DecodePlan, Error, Rect, Region, Report, Route, cpu, decode_coefficients,
+};
+use isopel_nvjpeg_sys::nvjpegBackend_t;
+
+use crate::canonical::canonical;
+use crate::context::{Ordering, ScanCheck};
+use crate::driver::{Device, DeviceMemory, Event, PinnedMemory, Stream};
+use crate::error::failed;
+use crate::fence::{ActiveJobs, Flight, Ticket};
+use crate::kernels::{Kernels, Picture};
+use crate::nvjpeg::{BatchDecoder, Destination, Handle, SingleDecoder};
+use crate::pool::{Check, CpuJob, NvjpegJob, Queues};
+use crate::route::{NvjpegRoute, RouteSupport, choose};
+use crate::scan_check;
+use crate::staging::Ring;
+use crate::target::Owner;
+
+/// What all threads of a backend share.
+pub(crate) struct Worker {
+    pub(crate) device: Arc<Device>,
+    pub(crate) kernels: Kernels,
+    pub(crate) engines: Option<BatchDecoder>,
+    pub(crate) software: Arc<Handle>,
+    pub(crate) support: RouteSupport,
+    pub(crate) roi_is_right: bool,
+    pub(crate) scan_check: ScanCheck,
+    pub(crate) ordering: Ordering,
+    pub(crate) before_edge: bool,
+    pub(crate) queues: Queues,
+    /// What nvJPEG decodes into, and the CPU's pixels are uploaded to.
+    pub(crate) staging: Ring<DeviceMemory>,
+    pub(crate) pinned: Ring<PinnedMemory>,
+    /// Pixels that go on to the host.
+    pub(crate) outputs: Ring<DeviceMemory>,
+    pub(crate) streams: Streams,
+    pub(crate) preparing: rayon::ThreadPool,
+    pub(crate) decoding: rayon::ThreadPool,
+    pub(crate) active: Arc<ActiveJobs>,
+    /// Memory of the caller's that queued kernels write.
+    pub(crate) in_flight: Mutex<VecDeque<(Arc<Event>, Vec<Owner>)>>,
+}
+
+/// Rows of staging memory begin at multiples of this.
+const PITCH_ALIGNMENT: usize = 16;
+/// Pictures in staging memory begin at multiples of this.
+const PICTURE_ALIGNMENT: usize = 256;
+
+/// A decoded picture that is not yet in its place.
+struct Decoded {
+    ticket: Ticket,
+    report: Report,
+    pictures: Vec<Picture>,
+    owner: Option<Owner>,
+}
+
+/// What becomes of a job that was looked at.
+pub(crate) enum Prepared {
+    Nvjpeg(Box<NvjpegJob>),
+    Cpu(CpuJob),
+}
+
+impl Worker {
+    /// Parses, plans and chooses the route. `None`: the job has failed.
+    pub(crate) fn prepare(self: &Arc<Self>, job: CpuJob) -> Option<Prepared> {
+        let looked_at = catch_unwind(AssertUnwindSafe(|| self.look_at(&job))).unwrap_or_else(|panic| {
+            let message = panic.downcast_ref::<String>().map_or("a panic without a message", String::as_str);
+            Err(Error::Internal(message.to_owned()))
+        });
+        match looked_at {
+            Err(error) => {
+                job.ticket.fail(error);
+                None
+            }
+            Ok(None) => Some(Prepared::Cpu(job)),
+            Ok(Some(look)) => {
+                let Look { route, pixels, file, stored, region, report, check } = look;
+                Some(Prepared::Nvjpeg(Box::new(NvjpegJob {
+                    cpu: job,
+                    route,
+                    pixels,
+                    file,
+                    stored,
+                    region,
+                    report,
+                    check,
+                })))
+            }
+        }
+    }
+
+    fn look_at(&self, job: &CpuJob) -> Result<Option<Look>, Error> {
+        let codestream = Codestream::parse(&job.jpeg, &job.options.limits)?;
+        let plan = DecodePlan::new(&codestream, &job.options)?;
+        let layout = job.target.layout(plan.layout())?;
+        let Ok(choice) = choose(&plan, &self.support) else { return Ok(None) };
+        let check = match self.scan_check {
+            ScanCheck::Codes => Arc::default(),
+            ScanCheck::Structure => Check::passed(),
+        };
+        let found =
+            isopel_core::CoefficientReport { warnings: codestream.warnings(), valid_rows: plan.region().rect().height };
+        Ok(Some(Look {
+            route: choice.route,
+            pixels: choice.pixels,
+            file: canonical(&codestream),
+            stored: codestream.stored_size(),
+            region: plan.region().rect(),
+            report: Report::new(&plan, &layout, choice.route.report(), found),
+            check,
+        }))
+    }
+
+    /// Starts the check of a job's scans.
+    fn start_check(&self, CheckJob { jpeg, options, check }: CheckJob) {
+        if self.scan_check == ScanCheck::Structure {
+            return;
+        }
+        self.preparing.spawn_fifo(move || {
+            let sound = catch_unwind(AssertUnwindSafe(|| {
+                let codestream = Codestream::parse(&jpeg, &options.limits)?;
+                if !codestream.frame().is_progressive() {
+                    return Ok(scan_check::is_sound(&codestream));
+                }
+                // Of the whole picture, so that regions take the route of the whole.
+                let plan = DecodePlan::new(&codestream, &options.region(Region::Full))?;
+                let mut in_range = true;
+                let found = decode_coefficients(&plan, |row| in_range &= scan_check::is_in_range(&plan, &row))?;
+                Ok::<bool, Error>(in_range && found.warnings == codestream.warnings())
+            }));
+            check.set(matches!(sound, Ok(Ok(true))));
+        });
+    }
+
+    /// Queues a job for nvJPEG or the CPU.
+    pub(crate) fn put(self: &Arc<Self>, prepared: Vec<Prepared>) {
+        let mut jobs = Vec::new();
+        for job in prepared {
+            match job {
+                Prepared::Nvjpeg(job) => jobs.push(*job),
+                Prepared::Cpu(job) => self.spawn_on_cpu(job),
+            }
+        }
+        let checks: Vec<_> = jobs.iter().map(|job| CheckJob::new(&job.cpu, &job.check)).collect();
+        self.queues.put(jobs);
+        // While they are decoded.
+        checks.into_iter().for_each(|check| self.start_check(check));
+    }
+
+    /// Hands a job to the threads that decode on the CPU.
+    pub(crate) fn spawn_on_cpu(self: &Arc<Self>, job: CpuJob) {
+        let worker = self.clone();
+        self.decoding.spawn_fifo(move || worker.decode_on_cpu(job));
+    }
+
+    /// An engine thread's life.
+    pub(crate) fn feed_engines(self: &Arc<Self>) {
+        let Some(decoder) = &self.engines else { return };
+        let mut stream: Option<Stream> = None;
+        while let Some(jobs) = self.queues.next_batch() {
+            if stream.is_none() {
+                match Stream::new(&self.device) {
+                    Ok(new) => stream = Some(new),
+                    Err(error) => {
+                        jobs.into_iter().for_each(|job| self.pass_on(job, &error));
+                        continue;
+                    }
+                }
+            }
+            if let Some(stream) = &stream {
+                self.decode_batch(decoder, jobs, stream);
+            }
+        }
+    }
+
+    fn decode_batch(self: &Arc<Self>, decoder: &BatchDecoder, jobs: Vec<NvjpegJob>, stream: &Stream) {
+        let mut destinations = Vec::with_capacity(jobs.len());
+        let mut len = 0;
+        for job in &jobs {
+            let pitch = (job.stored.width as usize * job.pixels.bytes()).next_multiple_of(PITCH_ALIGNMENT);
+            destinations.push(Destination { address: len as u64, pitch });
+            len += (pitch * job.stored.height as usize).next_multiple_of(PICTURE_ALIGNMENT);
+        }
+        let lease = match self.staging.lease(len) {
+            Ok(lease) => lease,
+            Err(error) => return jobs.into_iter().for_each(|job| self.pass_on(job, &error)),
+        };
+        destinations.iter_mut().for_each(|destination| destination.address += lease.address());
+        let files: Vec<&[u8]> = jobs.iter().map(|job| job.file.as_slice()).collect();
+        let event = match decoder.decode(&files, &destinations, jobs[0].pixels, stream) {
+            Ok((event, time)) => {
+                self.queues.engines_took(jobs.iter().map(NvjpegJob::pixel_count).sum(), time);
+                event
+            }
+            // One file fails all others of its call, which then are right to stay on their route. Nothing of theirs is
+            // queued any more.
+            Err(error) => {
+                lease.guard(Vec::new());
+                if jobs.len() == 1 {
+                    return jobs.into_iter().for_each(|job| self.pass_on(job, &error));
+                }
+                return jobs.into_iter().for_each(|job| self.decode_batch(decoder, vec![job], stream));
+            }
+        };
+        let mut decoded = Vec::with_capacity(jobs.len());
+        for (job, destination) in jobs.into_iter().zip(destinations) {
+            decoded.extend(self.decoded(job, destination, None));
+        }
+        let mut events = self.write(decoded, &event);
+        events.push(event);
+        lease.guard(events);
+    }
+
+    /// A software thread's life.
+    pub(crate) fn feed_sms(self: &Arc<Self>) {
+        let mut decoders: [Option<SingleDecoder>; 2] = [None, None];
+        let mut last: Option<Arc<Event>> = None;
+        while let Some(job) = self.queues.next_single() {
+            let started = Instant::now();
+            let pixels = job.pixel_count();
+            let (slot, backend) = match job.route {
+                NvjpegRoute::Hybrid => (1, nvjpegBackend_t::HYBRID),
+                NvjpegRoute::Engines | NvjpegRoute::GpuHybrid => (0, nvjpegBackend_t::GPU_HYBRID),
+            };
+            if decoders[slot].is_none() {
+                match SingleDecoder::new(&self.software, backend) {
+                    Ok(new) => decoders[slot] = Some(new),
+                    Err(error) => {
+                        self.pass_on(job, &error);
+                        continue;
+                    }
+                }
+            }
+            if let Some(decoder) = &mut decoders[slot] {
+                let event = self.decode_single(decoder, job);
+                // One picture is being decoded while the next is prepared, and no more: what waits on the device could
+                // be decoded by others.
+                if let Some(before) = std::mem::replace(&mut last, event) {
+                    let _ = before.wait();
+                }
+            }
+            if slot == 0 {
+                self.queues.software_took(pixels, started.elapsed());
+            }
+        }
+    }
+
+    /// Gives the event behind the decoding, if it was begun.
+    fn decode_single(self: &Arc<Self>, decoder: &mut SingleDecoder, job: NvjpegJob) -> Option<Arc<Event>> {
+        let whole = Rect::new(0, 0, job.stored.width, job.stored.height);
+        // HYBRID is left to decode wholes: of progressive files it decodes all coefficients anyway.
+        let uses_roi = self.roi_is_right && job.route != NvjpegRoute::Hybrid && job.region != whole;
+        let region = uses_roi.then_some(job.region);
+        let size = region.unwrap_or(whole).size();
+        let pitch = (size.width as usize * job.pixels.bytes()).next_multiple_of(PITCH_ALIGNMENT);
+        let lease = match self.staging.lease(pitch * size.height as usize) {
+            Ok(lease) => lease,
+            Err(error) => {
+                self.pass_on(job, &error);
+                return None;
+            }
+        };
+        let destination = Destination { address: lease.address(), pitch };
+        let event = match decoder.decode(&job.file, region, destination, job.pixels) {
+            Ok(event) => Arc::new(event),
+            Err(error) => {
+                lease.guard(Vec::new());
+                self.pass_on(job, &error);
+                return None;
+            }
+        };
+        let decoded = self.decoded(job, destination, region);
+        let mut events = self.write(decoded.into_iter().collect(), &event);
+        events.push(event.clone());
+        lease.guard(events);
+        Some(event)
+    }
+
+    /// Gives a job that failed to the next route.
+    fn pass_on(self: &Arc<Self>, mut job: NvjpegJob, error: &BackendError) {
+        if error.kind == isopel_core::BackendErrorKind::DeviceLost {
+            return job.cpu.ticket.fail(error.clone().into());
+        }
+        match job.route.next(&self.support) {
+            Some(next) => {
+                job.route = next;
+                self.queues.put([job]);
+            }
+            None => self.spawn_on_cpu(job.cpu),
+        }
+    }
+
+    /// What to write of a decoded picture. `None`: its scans are damaged, and the CPU decodes it again.
+    fn decoded(self: &Arc<Self>, job: NvjpegJob, source: Destination, decoded: Option<Rect>) -> Option<Decoded> {
+        if !job.check.is_sound() {
+            self.spawn_on_cpu(job.cpu);
+            return None;
+        }
+        let mut report = job.report;
+        report.route = job.route.report();
+        let region = match decoded {
+            Some(rect) => Rect::new(0, 0, rect.width, rect.height),
+            None => job.region,
+        };
+        let target = job.cpu.target;
+        let picture =
+            Picture::from_stored(source, job.pixels, region, report.orientation, target.address, &report.layout);
+        Some(Decoded { ticket: job.cpu.ticket, report, pictures: vec![picture], owner: target.owner })
+    }
+
+    /// Queues the writing of decoded pictures, those of each submission behind what it comes after.
+    fn write(&self, mut decoded: Vec<Decoded>, event: &Event) -> Vec<Arc<Event>> {
+        let mut events = Vec::new();
+        while let Some(first) = decoded.first() {
+            let flight = first.ticket.flight().clone();
+            let (group, others) = decoded.into_iter().partition(|other| Arc::ptr_eq(other.ticket.flight(), &flight));
+            decoded = others;
+            let stream = self.streams.take().and_then(|stream| stream.wait_for(event).map(|()| stream));
+            events.extend(self.write_group(&flight, group, stream));
+        }
+        events
+    }
+
+    fn write_group(
+        &self,
+        flight: &Flight,
+        group: Vec<Decoded>,
+        stream: Result<Arc<Stream>, BackendError>,
+    ) -> Option<Arc<Event>> {
+        let queue = || {
+            let stream = stream?;
+            if let Some(before) = flight.before() {
+                stream.wait_for(before)?;
+            }
+            let pictures: Vec<Picture> = group.iter().flat_map(|decoded| &decoded.pictures).copied().collect();
+            // SAFETY: the sources are staging memory that the event below guards, and the stream is behind their
+            // decoding. Whoever made the targets vouched for them, owned ones live in `in_flight`, and their size was
+            // checked against the layout that the pictures come from.
+            unsafe { self.kernels.write(&pictures, &stream) }?;
+            let event = Arc::new(stream.record()?);
+            self.streams.give_back(stream, &event);
+            Ok(event)
+        };
+        let queued: Result<Arc<Event>, BackendError> = queue();
+        match queued {
+            Ok(event) => {
+                let (tickets, owners): (Vec<_>, Vec<_>) =
+                    group.into_iter().map(|decoded| ((decoded.ticket, decoded.report), decoded.owner)).unzip();
+                self.keep_alive(&event, owners.into_iter().flatten().collect());
+                Ticket::queued(tickets, &event);
+                Some(event)
+            }
+            Err(error) => {
+                group.into_iter().for_each(|decoded| decoded.ticket.fail(error.clone().into()));
+                None
+            }
+        }
+    }
+
+    /// Keeps memory of the caller's until an event is done, and lets go of what is done.
+    fn keep_alive(&self, event: &Arc<Event>, owners: Vec<Owner>) {
+        let mut done = Vec::new();
+        let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        while in_flight.front().is_some_and(|(event, _)| event.is_done().unwrap_or(true)) {
+            done.extend(in_flight.pop_front());
+        }
+        in_flight.push_back((event.clone(), owners));
+        drop(in_flight);
+        // The last owner's memory is freed here, outside the lock.
+        drop(done);
+    }
+
+    /// Blocks until all kernels that write the caller's memory are done.
+    pub(crate) fn wait_for_writes(&self) {
+        let in_flight = std::mem::take(&mut *self.in_flight.lock().unwrap_or_else(PoisonError::into_inner));
+        in_flight.iter().for_each(|(event, _)| drop(event.wait()));
+    }
+
+    fn decode_on_cpu(&self, job: CpuJob) {
+        let CpuJob { ticket, jpeg, options, target } = job;
+        let decode = || {
+            let codestream = Codestream::parse(&jpeg, &options.limits)?;
+            let plan = DecodePlan::new(&codestream, &options)?;
+            let layout = target.layout(plan.layout())?;
+            let len = plan.layout().required_len();
+            let mut pinned = self.pinned.lease(len)?;
+            let mut report = match cpu::decode_into(&plan, plan.layout(), &mut pinned.bytes_mut()[..len]) {
+                Ok(report) => report,
+                Err(error) => {
+                    pinned.guard(Vec::new());
+                    return Err(error);
+                }
+            };
+            report.route = Route::CudaUpload;
+            report.layout = layout;
+            let staging = match self.staging.lease(len) {
+                Ok(staging) => staging,
+                Err(error) => {
+                    pinned.guard(Vec::new());
+                    return Err(error.into());
+                }
+            };
+            let stream = self.streams.take()?;
+            staging.upload(&pinned, len, &stream)?;
+            let uploaded = Arc::new(stream.record()?);
+            pinned.guard(vec![uploaded.clone()]);
+            let bytes = plan.format().bytes_per_pixel();
+            let planes = plan.layout().planes().iter().zip(report.layout.planes());
+            let pictures = planes.map(|(from, to)| {
+                let (source, target) = (staging.address() + from.offset as u64, target.address + to.offset as u64);
+                let row = from.size.width * bytes as u32;
+                Picture::rows(source, from.stride, target, to.stride, row, from.size.height)
+            });
+            let pictures = pictures.collect();
+            Ok::<_, Error>((report, pictures, staging, stream, uploaded))
+        };
+        let decoded = catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
+            let message = panic.downcast_ref::<String>().map_or("a panic without a message", String::as_str);
+            Err(Error::Internal(message.to_owned()))
+        });
+        match decoded {
+            Err(error) => ticket.fail(error),
+            Ok((report, pictures, staging, stream, uploaded)) => {
+                let flight = ticket.flight().clone();
+                let decoded = Decoded { ticket, report, pictures, owner: target.owner };
+                let written = self.write_group(&flight, vec![decoded], Ok(stream));
+                staging.guard(written.into_iter().chain([uploaded]).collect());
+            }
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.wait_for_writes();
+        self.staging.drain();
+        self.pinned.drain();
+        self.outputs.drain();
+    }
+}
+
+/// A file whose scans are to be checked.
+struct CheckJob {
+    jpeg: Arc<[u8]>,
+    options: DecodeOptions,
+    check: Arc<Check>,
+}
+
+impl CheckJob {
+    fn new(job: &CpuJob, check: &Arc<Check>) -> Self {
+        CheckJob { jpeg: job.jpeg.clone(), options: job.options, check: check.clone() }
+    }
+}
+
+/// What looking at a job found out.
+struct Look {
+    route: NvjpegRoute,
+    pixels: crate::nvjpeg::SourcePixels,
+    file: Vec<u8>,
+    stored: isopel_core::Size,
+    region: Rect,
+    report: Report,
+    check: Arc<Check>,
+}
+
+/// Streams for the kernels that write the caller's memory. Each waits for what its submission comes after, so
+/// submissions that come after different things need different streams.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    device: Arc<Device>,
+    state: Mutex<StreamState>,
+}
+
+#[derive(Debug, Default)]
+struct StreamState {
+    /// With the last event on each, in the order in which they came back.
+    idle: VecDeque<(Arc<Stream>, Arc<Event>)>,
+    count: usize,
+}
+
+impl Streams {
+    /// With more, the driver would share its channels among them anyway.
+    const MOST: usize = 32;
+
+    pub(crate) fn new(device: &Arc<Device>) -> Self {
+        Streams { device: device.clone(), state: Mutex::default() }
+    }
+
+    /// A stream that waits for nothing; when all do, the one that began to wait first.
+    pub(crate) fn take(&self) -> Result<Arc<Stream>, BackendError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = state.idle.iter().position(|(_, event)| event.is_done().unwrap_or(true));
+        let index = done.or((state.count >= Self::MOST).then_some(0));
+        if let Some((stream, _)) = index.and_then(|index| state.idle.remove(index)) {
+            return Ok(stream);
+        }
+        state.count += 1;
+        drop(state);
+        Stream::new(&self.device).map(Arc::new)
+    }
+
+    /// Takes a stream back, with the last event on it.
+    pub(crate) fn give_back(&self, stream: Arc<Stream>, event: &Arc<Event>) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).idle.push_back((stream, event.clone()));
+    }
+}
+
+/// What a submission says when its jobs can't be ordered.
+pub(crate) fn misordered(error: BackendError) -> Error {
+    failed(format!("the work to come after can't be ordered: {}", error.message)).into()
+}
