@@ -9,6 +9,7 @@ use isopel_core::cpu::{CpuBackend, CpuFence, HostBuffer, HostTarget};
 use isopel_core::{
     Backend, DecodeOptions, DisplayRect, Error, Image, Job, Orientation, OrientationPolicy, PixelFormat, Strictness,
 };
+use rayon::prelude::*;
 
 /// Good, truncated and garbage files, each with options of its own.
 fn mixed_files(seed: u64) -> Vec<(Arc<[u8]>, DecodeOptions)> {
@@ -137,5 +138,16 @@ fn one_buffer_holds_many_pictures() {
             expected[offset..offset + image.pixels.len()].copy_from_slice(&image.pixels);
         }
         assert!(*buffer.lock() == expected, "{threads} threads");
+    }
+}
+
+#[test]
+fn threads_of_another_pool_wait_without_filling_their_stacks() {
+    let jpeg = corpus::hazard("container-base-420.jpg").unwrap();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).stack_size(256 << 10).build().unwrap();
+    for backend in backends::present() {
+        let expected = backend.decode(&jpeg, &DecodeOptions::default()).unwrap().pixels;
+        let equal = |_: u32| backend.decode(&jpeg, &DecodeOptions::default()).unwrap().pixels == expected;
+        assert!(pool.install(|| (0..1000).into_par_iter().with_max_len(1).all(equal)), "{}", backend.name());
     }
 }

@@ -7,6 +7,7 @@ use isopel_core::{
     Codestream, DecodeOptions, DecodePlan, DisplayRect, Error, Image, Orientation, OrientationPolicy, PixelFormat,
     Strictness,
 };
+use rayon::prelude::*;
 
 const SAMPLES: [&str; 6] =
     ["photo.jpg", "gray.jpg", "restart.jpg", "progressive.jpg", "portrait-exif6.jpg", "truncated.jpg"];
@@ -79,6 +80,18 @@ fn regions_strides_and_numbers_of_threads() {
             assert!(outputs[0] == outputs[1], "{name} with a stride of {stride}");
         }
     }
+}
+
+#[test]
+fn many_images_at_once_do_not_pile_up_on_a_stack() {
+    let bytes = sample("photo.jpg");
+    let codestream = Codestream::parse(&bytes, &Default::default()).unwrap();
+    let plan = DecodePlan::new(&codestream, &DecodeOptions::default()).unwrap();
+    let expected = cpu::decode(&plan).unwrap().pixels;
+    // Stacks that hold a few images' frames.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).stack_size(256 << 10).build().unwrap();
+    let equal = |_: u32| cpu::decode_parallel(&plan).unwrap().pixels == expected;
+    assert!(pool.install(|| (0..400).into_par_iter().with_max_len(1).all(equal)));
 }
 
 #[test]

@@ -12,6 +12,8 @@ mod rows;
 mod stage;
 pub(crate) mod upsample;
 
+#[cfg(not(target_arch = "wasm32"))]
+pub use backend::install_and_wait;
 pub use backend::{CpuBackend, HostBuffer, HostTarget};
 pub use fence::{CpuFence, CpuSignal};
 #[cfg(not(target_arch = "wasm32"))]

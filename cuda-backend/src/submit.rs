@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use isopel_core::{
     Backend, BackendError, Capabilities, Codestream, DecodeOptions, DecodePlan, Error, Image, Job, OutcomeSlots,
-    Submission,
+    Submission, cpu,
 };
 use rayon::prelude::*;
 
@@ -81,7 +81,7 @@ impl CudaBackend {
     /// Decodes images into the host's memory, one result per image in their order. Blocks.
     pub fn decode_batch(&self, files: &[(Arc<[u8]>, DecodeOptions)]) -> Vec<Result<Image, Error>> {
         let mut images = Vec::with_capacity(files.len());
-        let lengths = self.worker.preparing.install(|| {
+        let lengths = cpu::install_and_wait(&self.worker.preparing, || {
             files.par_iter().map(|(jpeg, options)| packed_len(jpeg, options)).collect::<Vec<Result<usize, Error>>>()
         });
         let mut lengths = lengths.as_slice();

@@ -92,11 +92,25 @@ impl CpuBackend {
         CpuBackend { before_edge: false, ..CpuBackend::new(threads) }
     }
 
-    /// Runs `work` on this backend's threads, where parallel iterators over borrowed data spread over them.
+    /// Runs `work` on this backend's threads, where parallel iterators over borrowed data spread over them. The calling
+    /// thread only waits, also if it belongs to another rayon pool.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.pool.install(work)
+        install_and_wait(&self.pool, work)
     }
+}
+
+/// Runs `work` on a pool; the calling thread only waits. With `ThreadPool::install` a thread of another pool would take
+/// up other work of its own meanwhile, which may come here too, and so on until its stack is full.
+#[cfg(not(target_arch = "wasm32"))]
+#[doc(hidden)]
+pub fn install_and_wait<R: Send>(pool: &rayon::ThreadPool, work: impl FnOnce() -> R + Send) -> R {
+    let of_another_pool = rayon::current_thread_index().is_some() && pool.current_thread_index().is_none();
+    if !of_another_pool {
+        return pool.install(work);
+    }
+    let done = std::thread::scope(|scope| scope.spawn(|| pool.install(work)).join());
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 impl Backend for CpuBackend {

@@ -1,5 +1,7 @@
 //! One image by several threads: coefficients first, then pixels band by band.
 
+use std::cell::Cell;
+
 use rayon::prelude::*;
 
 use super::reconstruct::Reconstruction;
@@ -16,6 +18,27 @@ const MIN_PIXELS: u64 = 256 << 10;
 const MIN_ROWS: usize = 64;
 /// Bands for each thread, so that all end at about the same time.
 const BANDS_PER_THREAD: usize = 4;
+
+/// Held while this thread waits for the others' parts of an image.
+///
+/// A thread of a pool that waits takes up whatever else is queued, which may be another image. That one it decodes by
+/// itself: if it waited again, images would pile up on its stack.
+struct Waits;
+
+thread_local!(static WAITS: Cell<bool> = const { Cell::new(false) });
+
+impl Waits {
+    /// `None` if this thread waits already.
+    fn begin() -> Option<Self> {
+        (!WAITS.replace(true)).then_some(Waits)
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        WAITS.set(false);
+    }
+}
 
 /// Decodes a plan into memory allocated for it, on the threads of the current rayon pool. The pixels and the report are
 /// those of [`decode`](super::decode).
@@ -43,7 +66,8 @@ pub fn decode_parallel(plan: &DecodePlan) -> Result<Image, Error> {
 /// those of [`decode_into`].
 ///
 /// What several threads can share: sequential scans without restart intervals that are decoded whole, and the
-/// reconstruction of everything, in formats of one plane. The rest, and damaged files, are decoded by one thread.
+/// reconstruction of everything, in formats of one plane. The rest, damaged files, and images that a pool takes up while
+/// another waits for its parts, are decoded by one thread.
 /// Coefficients of the whole image are held meanwhile: some eight times the size of the file; if the memory limit does
 /// not allow that, one thread decodes.
 ///
@@ -54,7 +78,9 @@ pub fn decode_parallel_into(plan: &DecodePlan, layout: &PixelLayout, output: &mu
     let threads = rayon::current_num_threads();
     let coefficients = 8 * plan.codestream().bytes().len() as u64;
     let memory = plan.working_memory().saturating_mul(threads as u64).saturating_add(coefficients);
-    let worth_it = threads > 1 && layout.planes().len() == 1 && plan.output_size().pixels() >= MIN_PIXELS;
+    let waits = Waits::begin();
+    let worth_it =
+        waits.is_some() && threads > 1 && layout.planes().len() == 1 && plan.output_size().pixels() >= MIN_PIXELS;
     if !worth_it || plan.limits().check_memory(memory).is_err() {
         return decode_into(plan, layout, output);
     }
