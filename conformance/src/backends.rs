@@ -104,7 +104,7 @@ pub struct Required {
 #[non_exhaustive]
 pub enum RequireError {
     /// No backend has this name.
-    #[error("ISOPEL_REQUIRE names {name:?}; known names are: {}, {}", known.join(", "), Required::CORPUS)]
+    #[error("ISOPEL_REQUIRE names {name:?}; known names are: {}, {}, {}", known.join(", "), Required::CORPUS, Required::WEB)]
     Unknown {
         /// The name.
         name: String,
@@ -124,6 +124,9 @@ pub enum RequireError {
 impl Required {
     /// The name by which `ISOPEL_REQUIRE` asks for the folder of real files.
     pub const CORPUS: &str = "corpus";
+    /// The name by which it asks for the npm package's and the demo's tests; they are not run by Cargo, and
+    /// `run-tests` answers for them.
+    pub const WEB: &str = "web";
 
     /// Reads `ISOPEL_REQUIRE`; nothing is required if it is not set.
     ///
@@ -140,7 +143,7 @@ impl Required {
     pub fn parse(list: &str) -> Result<Required, RequireError> {
         let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
         let names = names.map(|name| {
-            if name == Required::CORPUS || NAMES.contains(&name) {
+            if [Required::CORPUS, Required::WEB].contains(&name) || NAMES.contains(&name) {
                 Ok(name.to_owned())
             } else {
                 Err(RequireError::Unknown { name: name.to_owned(), known: NAMES.to_vec() })

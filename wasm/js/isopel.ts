@@ -38,7 +38,10 @@ export class Isopel {
     this.#gpu = gpu;
   }
 
-  /** Loads the CPU's WebAssembly file. */
+  /**
+   * Loads the CPU's WebAssembly file.
+   * @internal
+   */
   static async load(options: InitOptions, loadWebGpu: LoadBindings): Promise<Isopel> {
     return new Isopel(options, await CpuEngine.load(options.wasm), new WebGpuEngine(loadWebGpu, options.wasm));
   }

@@ -15,6 +15,7 @@ const wasmFile = (name) => join(bindings, name, 'isopel_bg.wasm');
 
 const isBuilt = Object.keys(BUDGETS).every((name) => existsSync(wasmFile(name)));
 if (!isBuilt || !process.argv.includes('--keep')) {
+  addTarget();
   rmSync(bindings, { recursive: true, force: true });
   const generator = ['run', '--quiet', '--locked', '--manifest-path', 'xtask/Cargo.toml', '--', bindings];
   execFileSync('cargo', generator, { cwd: folder, stdio: 'inherit' });
@@ -24,5 +25,16 @@ for (const [name, budget] of Object.entries(BUDGETS)) {
   console.log(`${name}: ${size} bytes gzipped, of at most ${budget}`);
   if (size > budget) {
     process.exitCode = 1;
+  }
+}
+
+/** Rust toolchains that rustup does not manage have their targets or they don't. */
+function addTarget() {
+  try {
+    execFileSync('rustup', ['target', 'add', 'wasm32-unknown-unknown'], { stdio: 'inherit' });
+  } catch (error) {
+    if (error.code !== 'ENOENT') {
+      throw error;
+    }
   }
 }

@@ -1,0 +1,41 @@
+/** Code that makes what the page shows. */
+
+import type { DecoderName, Request } from './decoders.js';
+
+export function codeFor(name: DecoderName, request: Request): string {
+  const options = [
+    ...(name === 'browser' ? [] : [`backend: '${name}'`]),
+    ...(request.orientation === 'apply' ? [] : [`orientation: '${request.orientation}'`]),
+    ...(request.region === undefined
+      ? []
+      : [
+          `region: { ${Object.entries(request.region)
+            .map(([key, value]) => `${key}: ${value}`)
+            .join(', ')} }`,
+        ]),
+  ];
+  if (name === 'browser') {
+    return browserCode(request.region);
+  }
+  return [
+    `import init from 'isopel'; // npm install isopel`,
+    ``,
+    `const isopel = await init();`,
+    `const file = await fetch('picture.jpg');`,
+    `const { width, height, data, warnings } = await isopel.decode(file, {`,
+    ...options.map((option) => `  ${option},`),
+    `});`,
+    `// data: RGBA bytes, width * height * 4 of them`,
+  ].join('\n');
+}
+
+function browserCode(region: Request['region']): string {
+  const { x, y, width, height } = region ?? { x: 0, y: 0, width: 'bitmap.width', height: 'bitmap.height' };
+  return [
+    `const blob = await (await fetch('picture.jpg')).blob();`,
+    `const bitmap = await createImageBitmap(blob, { colorSpaceConversion: 'none' });`,
+    `const context = new OffscreenCanvas(${width}, ${height}).getContext('2d');`,
+    `context.drawImage(bitmap, ${x === 0 ? 0 : -x}, ${y === 0 ? 0 : -y});`,
+    `const { data } = context.getImageData(0, 0, ${width}, ${height});`,
+  ].join('\n');
+}
