@@ -343,6 +343,27 @@ impl BatchDecoder {
         }
     }
 
+    /// Sets up all states of a size and kind of pixels that can be used at a time.
+    pub(crate) fn warm_up(&self, size: usize, pixels: SourcePixels) -> Result<(), BackendError> {
+        loop {
+            {
+                let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+                let count = states.counts.entry((size, pixels)).or_default();
+                if *count > self.calls.places {
+                    return Ok(());
+                }
+                *count += 1;
+            }
+            match self.new_state(size, pixels) {
+                Ok(state) => self.give_back(state),
+                Err(error) => {
+                    self.forget(size, pixels);
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+
     fn new_state(&self, size: usize, pixels: SourcePixels) -> Result<BatchState, NvjpegError> {
         let handle = &self.handle;
         let _current = enter(&handle.device, "nvjpegJpegStateCreate")?;

@@ -210,6 +210,10 @@ impl CallerEvent {
         CallerEvent(event.cast())
     }
 
+    pub(crate) fn address(&self) -> usize {
+        self.0.addr()
+    }
+
     pub(crate) fn wait(&self, device: &Device) -> Result<(), BackendError> {
         // SAFETY: whoever made `self` vouched for the event.
         unsafe { crate::driver::wait_on_host(device, self.0) }
