@@ -1,12 +1,30 @@
 //! The decoders: each turns a file into packed RGB, or gray for gray files, in memory that it allocates.
 
+use std::sync::OnceLock;
+
+use isopel_core::cpu::{self, CpuBackend};
+use isopel_core::{Codestream, DecodeOptions, DecodePlan, Error, FormatRequest, Image, OrientationPolicy};
+
 /// A decoder and its name.
 pub struct Contestant {
     pub name: &'static str,
     pub decode: fn(&[u8]) -> Result<Vec<u8>, String>,
 }
 
-/// All decoders that were built in; isopel comes first.
+/// The threads of [`isopel_parallel`].
+static POOL: OnceLock<CpuBackend> = OnceLock::new();
+
+/// [`all`], and isopel with this many threads on each image, if it is more than one.
+pub fn all_and_parallel(threads: usize) -> Vec<Contestant> {
+    let mut contestants = all();
+    if threads > 1 {
+        POOL.get_or_init(|| CpuBackend::new(threads));
+        contestants.insert(1, Contestant { name: "isopel parallel", decode: isopel_parallel });
+    }
+    contestants
+}
+
+/// All decoders that were built in, with one thread; isopel comes first.
 pub fn all() -> Vec<Contestant> {
     vec![
         Contestant { name: "isopel", decode: isopel },
@@ -17,10 +35,18 @@ pub fn all() -> Vec<Contestant> {
 }
 
 fn isopel(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    use isopel_core::{Codestream, DecodeOptions, DecodePlan, FormatRequest, OrientationPolicy, cpu};
+    isopel_with(bytes, cpu::decode)
+}
+
+fn isopel_parallel(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let pool = POOL.get().expect("started with the contestant");
+    isopel_with(bytes, |plan| pool.install(|| cpu::decode_parallel(plan)))
+}
+
+fn isopel_with(bytes: &[u8], decode: impl FnOnce(&DecodePlan) -> Result<Image, Error>) -> Result<Vec<u8>, String> {
     let options = DecodeOptions::default().orientation(OrientationPolicy::Ignore).format(FormatRequest::Source);
     let image = Codestream::parse(bytes, &options.limits)
-        .and_then(|codestream| DecodePlan::new(&codestream, &options).and_then(|plan| cpu::decode(&plan)));
+        .and_then(|codestream| DecodePlan::new(&codestream, &options).and_then(|plan| decode(&plan)));
     image.map(|image| image.pixels).map_err(|error| error.to_string())
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
@@ -11,26 +12,83 @@ use isopel_core::{
 };
 use isopel_wgpu::{BufferTarget, WgpuAfter, WgpuBackend, WgpuOptions, WgpuTarget, wgpu};
 
-/// Submissions in flight: one on the GPU while the CPU prepares the next.
+/// Submissions of each submitter in flight: one on the GPU while the CPU prepares the next.
 const IN_FLIGHT: usize = 2;
 
-pub fn speed(files: &[PathBuf], batches: &[usize], seconds: f64, threads: usize) -> Result<(), String> {
-    let backend = open(threads)?;
+/// What is measured.
+pub struct Load {
+    /// Images per submission.
+    pub batches: Vec<usize>,
+    /// Seconds for each batch size.
+    pub seconds: f64,
+    /// Threads for entropy decoding; 0 for as many as there are cores.
+    pub threads: usize,
+    /// Threads that submit, each with [`IN_FLIGHT`] submissions.
+    pub submitters: usize,
+    /// Format and orientation of all images.
+    pub options: DecodeOptions,
+}
+
+pub fn options(format: &str, orientation: u16) -> Result<DecodeOptions, String> {
+    let format =
+        PixelFormat::ALL.into_iter().find(|known| known.name() == format).ok_or(format!("no format {format}"))?;
+    let orientation = Orientation::from_exif(orientation).ok_or(format!("no orientation {orientation}"))?;
+    Ok(DecodeOptions::default().format(format).orientation(OrientationPolicy::Set(orientation)))
+}
+
+pub fn speed(files: &[PathBuf], load: &Load) -> Result<(), String> {
+    let backend = open(load.threads)?;
     let jpegs = files.iter().map(|file| crate::read(file).map(Arc::from)).collect::<Result<Vec<Arc<[u8]>>, _>>()?;
-    let options = DecodeOptions::default();
-    println!("{}, RGB8 to buffers on the device, CPU entropy decoding included", backend.adapter_name());
-    for &batch in batches {
-        let targets = targets(&backend, &jpegs, batch, &options)?;
-        let submit = |slot: usize| backend.submit(jobs(&jpegs, &targets[slot], batch, &options), WgpuAfter::Queue);
+    let options = &load.options;
+    println!("{}, to buffers on the device, CPU entropy decoding included", backend.adapter_name());
+    for &batch in &load.batches {
+        let submitters = (0..load.submitters.max(1))
+            .map(|_| {
+                Ok(Submitter {
+                    backend: &backend,
+                    jpegs: &jpegs,
+                    options,
+                    targets: targets(&backend, &jpegs, batch, options)?,
+                })
+            })
+            .collect::<Result<Vec<_>, String>>()?;
+        // The first submissions fill pools and caches.
+        submitters.iter().try_for_each(|submitter| submitter.run(0.0).map(drop))?;
+        let start = Instant::now();
+        let images = thread::scope(|scope| {
+            let running: Vec<_> =
+                submitters.iter().map(|submitter| scope.spawn(|| submitter.run(load.seconds))).collect();
+            let images =
+                running.into_iter().map(|thread| thread.join().map_err(|_| "a submitter panicked".to_string())?);
+            images.sum::<Result<usize, String>>()
+        })?;
+        let rate = images as f64 / start.elapsed().as_secs_f64();
+        // More pictures than fit one wave would not all be measured.
+        let stages = stages(&backend, &jpegs, &submitters[0].targets[0], batch.min(64), options)?;
+        println!("  batch {batch:4}: {rate:9.0} images/s   {stages}");
+    }
+    Ok(())
+}
+
+/// A thread that submits batches.
+struct Submitter<'b> {
+    backend: &'b WgpuBackend,
+    jpegs: &'b [Arc<[u8]>],
+    options: &'b DecodeOptions,
+    /// Of each submission in flight.
+    targets: Vec<Vec<BufferTarget>>,
+}
+
+impl Submitter<'_> {
+    /// Submits for some seconds, at least three times; gives the number of images.
+    fn run(&self, seconds: f64) -> Result<usize, String> {
+        let start = Instant::now();
         let mut in_flight = VecDeque::new();
         let (mut images, mut submissions) = (0, 0);
-        // The first submissions fill pools and caches.
-        for slot in 0..IN_FLIGHT {
-            submit(slot).wait();
-        }
-        let start = Instant::now();
         while start.elapsed().as_secs_f64() < seconds || submissions < 3 {
-            in_flight.push_back(submit(submissions % IN_FLIGHT));
+            let targets = &self.targets[submissions % IN_FLIGHT];
+            let jobs = jobs(self.jpegs, targets, targets.len(), self.options);
+            in_flight.push_back(self.backend.submit(jobs, WgpuAfter::Queue));
             submissions += 1;
             if in_flight.len() == IN_FLIGHT {
                 images += finish(in_flight.pop_front())?;
@@ -39,12 +97,8 @@ pub fn speed(files: &[PathBuf], batches: &[usize], seconds: f64, threads: usize)
         while !in_flight.is_empty() {
             images += finish(in_flight.pop_front())?;
         }
-        let rate = images as f64 / start.elapsed().as_secs_f64();
-        // More pictures than fit one wave would not all be measured.
-        let stages = stages(&backend, &jpegs, &targets[0], batch.min(64), &options)?;
-        println!("  batch {batch:4}: {rate:9.0} images/s   {stages}");
+        Ok(images)
     }
-    Ok(())
 }
 
 fn open(threads: usize) -> Result<WgpuBackend, String> {

@@ -33,6 +33,9 @@ enum Command {
         /// Rounds; each decodes every file once with every decoder.
         #[arg(long, default_value_t = 15)]
         rounds: usize,
+        /// Also isopel with this many threads on each image.
+        #[arg(long, default_value_t = 1)]
+        threads: usize,
     },
     /// Decodes one file once in a process of its own per decoder and prints its peak memory (Linux).
     Memory {
@@ -63,6 +66,15 @@ enum Command {
         /// Threads for entropy decoding; 0 for as many as there are cores.
         #[arg(long, default_value_t = 0)]
         threads: usize,
+        /// Threads that submit batches, each with two in flight.
+        #[arg(long, default_value_t = 1)]
+        submitters: usize,
+        /// Format of the pixels, such as rgba8 or rgb8-planar.
+        #[arg(long, default_value = "rgb8")]
+        format: String,
+        /// EXIF orientation that the pictures are given, 1 to 8.
+        #[arg(long, default_value_t = 1)]
+        orientation: u16,
     },
     /// Compares the GPU's pixels with the CPU's over all .jpg files of folders, in every format and
     /// orientation (needs the wgpu feature).
@@ -122,11 +134,14 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Speed { files, rounds } => speed::run(&files, rounds),
+        Command::Speed { files, rounds, threads } => speed::run(&files, rounds, threads),
         Command::Memory { file } => memory::run(&file),
         Command::DecodeOnce { decoder, file } => memory::decode_once(&decoder, &file),
         #[cfg(feature = "wgpu")]
-        Command::Gpu { files, batches, seconds, threads } => gpu::speed(&files, &batches, seconds, threads),
+        Command::Gpu { files, batches, seconds, threads, submitters, format, orientation } => {
+            gpu::options(&format, orientation)
+                .and_then(|options| gpu::speed(&files, &gpu::Load { batches, seconds, threads, submitters, options }))
+        }
         #[cfg(feature = "wgpu")]
         Command::GpuEqualsCpu { folders } => gpu::equals_cpu(&folders),
         #[cfg(feature = "cuda")]

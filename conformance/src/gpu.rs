@@ -79,15 +79,28 @@ pub fn read_all(device: &wgpu::Device, queue: &wgpu::Queue, buffers: &[wgpu::Buf
 
 /// The packed pixels of a texture with four bytes each.
 pub fn read_texture(device: &wgpu::Device, queue: &wgpu::Queue, texture: &wgpu::Texture) -> Vec<u8> {
+    read_texture_rows(device, queue, texture, 0, texture.height())
+}
+
+/// Some rows of it.
+pub fn read_texture_rows(
+    device: &wgpu::Device,
+    queue: &wgpu::Queue,
+    texture: &wgpu::Texture,
+    first_row: u32,
+    rows: u32,
+) -> Vec<u8> {
     let row_bytes = texture.width() * 4;
     let stride = row_bytes.next_multiple_of(wgpu::COPY_BYTES_PER_ROW_ALIGNMENT);
-    let staging = readable(device, u64::from(stride) * u64::from(texture.height()));
+    let staging = readable(device, u64::from(stride) * u64::from(rows));
     let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+    let origin = wgpu::Origin3d { y: first_row, ..wgpu::Origin3d::ZERO };
+    let source = wgpu::TexelCopyTextureInfo { origin, ..texture.as_image_copy() };
     let destination = wgpu::TexelCopyBufferInfo {
         buffer: &staging,
         layout: wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(stride), rows_per_image: None },
     };
-    encoder.copy_texture_to_buffer(texture.as_image_copy(), destination, texture.size());
+    encoder.copy_texture_to_buffer(source, destination, wgpu::Extent3d { height: rows, ..texture.size() });
     queue.submit([encoder.finish()]);
     let bytes = read_mapped(device, &staging);
     bytes.chunks_exact(stride as usize).flat_map(|row| &row[..row_bytes as usize]).copied().collect()

@@ -1,5 +1,6 @@
 //! What all backends have in common: jobs with both ordering edges named, fences, and one outcome per job.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -48,6 +49,18 @@ pub struct Job<T> {
     pub options: DecodeOptions,
     /// Where the pixels go.
     pub target: T,
+}
+
+/// For backends: one job's work. A panic in it would be a bug, and must cost no other job.
+///
+/// # Errors
+/// That of the work, or [`Error::Internal`] if it panics. Nothing that it was changing should be used afterwards.
+pub fn contained<R>(work: impl FnOnce() -> Result<R, Error>) -> Result<R, Error> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let message = panic.downcast_ref::<String>().cloned();
+        let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
+        Err(Error::Internal(message.unwrap_or_else(|| "a panic without a message".into())))
+    })
 }
 
 /// What became of one job.
@@ -120,5 +133,25 @@ impl Capabilities {
     /// Describes a backend.
     pub fn new(name: &'static str, exact: bool, parallel_jobs: usize) -> Self {
         Capabilities { name, exact, parallel_jobs }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_of_its_own_job() {
+        let outcomes = [0, 1, 2].map(|job: i32| {
+            contained(|| {
+                assert!(job != 1, "job {job}");
+                Ok(job)
+            })
+        });
+        assert_eq!(outcomes, [Ok(0), Err(Error::Internal("job 1".into())), Ok(2)]);
+        assert_eq!(
+            contained(|| -> Result<(), Error> { panic!("literally") }),
+            Err(Error::Internal("literally".into()))
+        );
     }
 }

@@ -19,7 +19,7 @@ pub use scan::{Scan, ScanComponent};
 pub use tables::{HuffmanClass, HuffmanSpec, QuantTable};
 
 pub(crate) use scan::CoefficientPrecision;
-pub(crate) use tables::ZIGZAG;
+pub use tables::ZIGZAG;
 
 use std::fmt;
 

@@ -1,18 +1,24 @@
 //! The CPU backend: the exact decoder, and the oracle for all others.
 
 mod backend;
-mod color;
-mod dequant_idct;
+pub(crate) mod color;
+pub(crate) mod dequant_idct;
 mod fence;
 mod orient;
+#[cfg(not(target_arch = "wasm32"))]
+mod parallel;
 mod reconstruct;
 mod rows;
 mod stage;
-mod upsample;
+pub(crate) mod upsample;
 
 pub use backend::{CpuBackend, HostBuffer, HostTarget};
 pub use fence::{CpuFence, CpuSignal};
+#[cfg(not(target_arch = "wasm32"))]
+pub use parallel::{decode_parallel, decode_parallel_into};
 pub use stage::StageTimes;
+
+use std::time::Duration;
 
 use crate::entropy::decode_coefficients;
 use crate::error::{Error, MisuseError};
@@ -20,7 +26,7 @@ use crate::outcome::{Image, Report, Route};
 use crate::pixels::PixelLayout;
 use crate::plan::DecodePlan;
 use reconstruct::Reconstruction;
-use stage::{Stage, StageClock};
+use stage::{Stage, StageClock, system_clock};
 
 /// Decodes a plan on this thread into memory allocated for it.
 ///
@@ -38,9 +44,7 @@ use stage::{Stage, StageClock};
 /// [`Error::Limit`] if output and working memory exceed the limit, [`Error::Damaged`] for damaged files when
 /// the plan is strict, [`Error::Format`] for the rare damage that has no defined pixels.
 pub fn decode(plan: &DecodePlan) -> Result<Image, Error> {
-    let len = plan.layout().required_len();
-    plan.limits().check_memory(plan.working_memory().saturating_add(len as u64))?;
-    let mut pixels = vec![0; len];
+    let mut pixels = allocate(plan)?;
     let report = decode_into(plan, plan.layout(), &mut pixels)?;
     Ok(Image { pixels, report })
 }
@@ -49,19 +53,28 @@ pub fn decode(plan: &DecodePlan) -> Result<Image, Error> {
 /// stride; bytes of `output` between rows are left alone.
 ///
 /// # Errors
-/// [`MisuseError::BufferTooShort`], [`MisuseError::LayoutMismatch`]; otherwise as [`decode`]. After an error the contents of `output` are
-/// unspecified.
+/// [`MisuseError::BufferTooShort`], [`MisuseError::LayoutMismatch`]; otherwise as [`decode`]. After an
+/// error the contents of `output` are unspecified.
 pub fn decode_into(plan: &DecodePlan, layout: &PixelLayout, output: &mut [u8]) -> Result<Report, Error> {
     decode_with_clock(plan, layout, output, &mut StageClock::off())
 }
 
-/// Decodes like [`decode`] and measures the stages. Not available on targets without a clock.
+/// Decodes like [`decode`] and measures the stages. wasm32 has no clock of its own, see [`decode_timed_by`].
 ///
 /// # Errors
 /// As [`decode`].
 pub fn decode_timed(plan: &DecodePlan) -> Result<(Image, StageTimes), Error> {
-    let mut pixels = vec![0; plan.layout().required_len()];
-    let mut clock = StageClock::started();
+    decode_timed_by(plan, system_clock)
+}
+
+/// Decodes like [`decode`] and measures the stages by a clock of the caller's: the time since some moment, such as
+/// `performance.now()` in a browser.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_timed_by(plan: &DecodePlan, now: fn() -> Duration) -> Result<(Image, StageTimes), Error> {
+    let mut pixels = allocate(plan)?;
+    let mut clock = StageClock::started(now);
     let report = decode_with_clock(plan, plan.layout(), &mut pixels, &mut clock)?;
     Ok((Image { pixels, report }, clock.times()))
 }
@@ -72,13 +85,7 @@ fn decode_with_clock(
     output: &mut [u8],
     clock: &mut StageClock,
 ) -> Result<Report, Error> {
-    let needed = layout.required_len();
-    if !layout.has_pixels_of(plan.layout()) {
-        return Err(MisuseError::LayoutMismatch.into());
-    }
-    if output.len() < needed {
-        return Err(MisuseError::BufferTooShort { len: output.len(), needed }.into());
-    }
+    check_output(plan, layout, output)?;
     let mut reconstruction = Reconstruction::new(plan, layout);
     let found = decode_coefficients(plan, |row| {
         clock.lap(Stage::Entropy);
@@ -88,4 +95,22 @@ fn decode_with_clock(
         clock.lap(Stage::UpsampleColor);
     })?;
     Ok(Report::new(plan, layout, Route::Cpu, found))
+}
+
+fn check_output(plan: &DecodePlan, layout: &PixelLayout, output: &[u8]) -> Result<(), MisuseError> {
+    let needed = layout.required_len();
+    if !layout.has_pixels_of(plan.layout()) {
+        return Err(MisuseError::LayoutMismatch);
+    }
+    if output.len() < needed {
+        return Err(MisuseError::BufferTooShort { len: output.len(), needed });
+    }
+    Ok(())
+}
+
+/// Memory for a plan's packed pixels, within its limits.
+fn allocate(plan: &DecodePlan) -> Result<Vec<u8>, Error> {
+    let len = plan.layout().required_len();
+    plan.limits().check_memory(plan.working_memory().saturating_add(len as u64))?;
+    Ok(vec![0; len])
 }

@@ -2,29 +2,75 @@
 //!
 //! Input: a plan. Output: its window's rows of MCUs, top to bottom. Damage is filled as libjpeg-turbo fills it and reported as warnings.
 
+mod ac_table;
 mod baseline;
 mod bit_reader;
 mod cursor;
 mod huffman;
+mod packed;
+#[cfg(not(target_arch = "wasm32"))]
+mod parallel;
 mod progressive;
+mod scan_data;
 mod smoothing;
+#[cfg(test)]
+mod test_scan;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::codestream::Scan;
+use crate::codestream::{Scan, ZIGZAG};
 use crate::error::Error;
 use crate::options::Strictness;
 use crate::plan::{DecodePlan, McuWindow};
 use crate::warning::{Warning, Warnings};
+pub(crate) use baseline::McuRun;
 use baseline::SequentialScan;
+pub(crate) use packed::{BlockSink, unpacked};
+pub use packed::{BlockWindow, PackedCoefficients, block_windows};
+use packed::{PackedRow, PlaneSink};
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) use parallel::PieceDecoder;
 use smoothing::Smoother;
 
 /// One interleaved row of MCUs of a plan's window: the coefficients of every component that the plan needs.
 pub struct McuRow<'r> {
     index: u32,
-    planes: &'r [CoefficientPlane],
+    coefficients: RowCoefficients<'r>,
+}
+
+enum RowCoefficients<'r> {
+    /// Of a single sequential scan.
+    Packed(&'r PackedCoefficients),
+    /// Of several scans.
+    Planes { planes: &'r [CoefficientPlane], smoother: Option<&'r Smoother> },
+}
+
+/// A row of blocks of one component.
+pub(crate) enum BlockRow<'r> {
+    Packed(PackedRow<'r>),
+    Plane(PlaneRow<'r>),
+}
+
+/// A row of blocks of several scans.
+pub(crate) struct PlaneRow<'r> {
+    component: usize,
+    plane: &'r CoefficientPlane,
     smoother: Option<&'r Smoother>,
+    row: u32,
+}
+
+impl PlaneRow<'_> {
+    /// A block and the zigzag index of its last coefficient that is not 0, or anything above it.
+    pub(crate) fn block(&self, column: u32) -> (Cow<'_, Block>, u8) {
+        match self.smoother {
+            Some(smoother) => (Cow::Owned(smoother.block(self.component, self.plane, self.row, column)), 63),
+            None => {
+                let index = self.plane.index(self.row, column);
+                (Cow::Borrowed(&self.plane.blocks[index]), self.plane.last_nonzero[index])
+            }
+        }
+    }
 }
 
 impl McuRow<'_> {
@@ -33,17 +79,27 @@ impl McuRow<'_> {
         self.index
     }
 
-    /// The coefficients of a block and the zigzag index of the last one that is not 0 (or anything above it).
-    /// Row and column count the component's blocks in the whole image; the block must be in the plan's window
-    /// and in this row of MCUs. Blocks that block smoothing estimates are made for the call.
-    #[inline]
-    pub fn block(&self, component: usize, row: u32, column: u32) -> (Cow<'_, Block>, u8) {
-        let plane = &self.planes[component];
-        match self.smoother {
-            Some(smoother) => (Cow::Owned(smoother.block(component, plane, row, column)), 63),
-            None => {
-                let index = plane.index(row, column);
-                (Cow::Borrowed(&plane.blocks[index]), plane.last_nonzero[index])
+    /// The coefficients of a block. Row and column count the component's blocks in the whole image; the block
+    /// must be in the plan's window and in this row of MCUs; padding of MCUs beyond the image may read as 0.
+    pub fn block(&self, component: usize, row: u32, column: u32) -> Block {
+        match self.block_row(component, row) {
+            BlockRow::Plane(blocks) => *blocks.block(column).0,
+            BlockRow::Packed(blocks) => {
+                let mut block = [0; 64];
+                for &symbol in blocks.block(column) {
+                    let (value, zigzag) = unpacked(symbol);
+                    block[usize::from(ZIGZAG[zigzag])] = value;
+                }
+                block
+            }
+        }
+    }
+
+    pub(crate) fn block_row(&self, component: usize, row: u32) -> BlockRow<'_> {
+        match self.coefficients {
+            RowCoefficients::Packed(packed) => BlockRow::Packed(packed.row(component, row)),
+            RowCoefficients::Planes { planes, smoother } => {
+                BlockRow::Plane(PlaneRow { component, plane: &planes[component], smoother, row })
             }
         }
     }
@@ -71,7 +127,7 @@ pub struct CoefficientReport {
 /// let plan = DecodePlan::new(&codestream, &DecodeOptions::default())?;
 /// let mut mean_dc = Vec::new();
 /// decode_coefficients(&plan, |row| {
-///     let sum: i32 = (0..80).map(|column| i32::from(row.block(0, row.index(), column).0[0])).sum();
+///     let sum: i32 = (0..80).map(|column| i32::from(row.block(0, row.index(), column)[0])).sum();
 ///     mean_dc.push(sum / 80);
 /// })?;
 /// assert_eq!(mean_dc.len(), 480 / 8);
@@ -82,13 +138,52 @@ pub struct CoefficientReport {
 /// [`Error::Damaged`] for damaged files when the plan is strict, [`Error::Format`] for the rare damage that
 /// has no defined pixels.
 pub fn decode_coefficients(plan: &DecodePlan, mut use_row: impl FnMut(McuRow)) -> Result<CoefficientReport, Error> {
+    with_damage_refused(plan, |warnings| {
+        if plan.codestream().has_multiple_scans() {
+            read_all_scans(plan, warnings, &mut use_row)
+        } else {
+            Ok(stream_one_scan(plan, warnings, &mut use_row))
+        }
+    })
+}
+
+/// Entropy-decodes what a plan needs into packed form, which replaces what `packed` held. This is the first half
+/// of backends that reconstruct pixels from a whole picture's coefficients.
+///
+/// # Errors
+/// As [`decode_coefficients`].
+pub fn pack_coefficients(plan: &DecodePlan, packed: &mut PackedCoefficients) -> Result<CoefficientReport, Error> {
+    packed.reset(plan, plan.mcus());
+    with_damage_refused(plan, |warnings| {
+        let codestream = plan.codestream();
+        if !codestream.has_multiple_scans() {
+            let mut scan = SequentialScan::new(codestream, &codestream.scans()[0]);
+            scan.decode_rows(packed, plan.mcus().rows.end, warnings);
+            return Ok(scan.valid_mcu_rows());
+        }
+        let windows = packed.windows().to_vec();
+        read_all_scans(plan, warnings, &mut |row: McuRow| {
+            for (component, window) in windows.iter().enumerate().filter(|(_, window)| window.columns > 0) {
+                let vertical = u32::from(plan.components()[component].sampling.vertical);
+                let end = ((row.index() + 1) * vertical).min(window.first_row + window.rows);
+                for block_row in row.index() * vertical..end {
+                    for column in window.first_column..window.first_column + window.columns {
+                        packed.push_block(component, block_row, column, &row.block(component, block_row, column));
+                    }
+                }
+            }
+        })
+    })
+}
+
+/// Runs `read`, which returns the rows of MCUs from the top that are undamaged, and reports what it found.
+fn with_damage_refused(
+    plan: &DecodePlan,
+    read: impl FnOnce(&mut Warnings) -> Result<u32, Error>,
+) -> Result<CoefficientReport, Error> {
     let mut warnings = plan.codestream().warnings_so_far().clone();
     refuse_damage(plan, &warnings)?;
-    let valid_mcu_rows = if plan.codestream().has_multiple_scans() {
-        read_all_scans(plan, &mut warnings, &mut use_row)?
-    } else {
-        stream_one_scan(plan, &mut warnings, &mut use_row)
-    };
+    let valid_mcu_rows = read(&mut warnings)?;
     refuse_damage(plan, &warnings)?;
     Ok(CoefficientReport { warnings: warnings.into_vec(), valid_rows: valid_rows(plan, valid_mcu_rows) })
 }
@@ -104,40 +199,96 @@ fn refuse_damage(plan: &DecodePlan, warnings: &Warnings) -> Result<(), Error> {
 fn stream_one_scan(plan: &DecodePlan, warnings: &mut Warnings, use_row: &mut impl FnMut(McuRow)) -> u32 {
     let (codestream, mcus) = (plan.codestream(), plan.mcus());
     let one_row = McuWindow { columns: mcus.columns.clone(), rows: mcus.rows.start..mcus.rows.start + 1 };
-    let mut planes = empty_planes(plan, &one_row);
+    let mut packed = PackedCoefficients::default();
+    packed.reset(plan, &one_row);
     let mut scan = SequentialScan::new(codestream, &codestream.scans()[0]);
-    for row in mcus.rows.clone() {
-        for (plane, component) in planes.iter_mut().zip(plan.components()).filter(|(_, component)| component.needed) {
-            let factor = u32::from(component.sampling.vertical);
-            plane.rows = row * factor..(row + 1) * factor;
-        }
-        scan.decode_mcu_row(&mut planes, row, warnings);
-        use_row(McuRow { index: row, planes: &planes, smoother: None });
-        planes.iter_mut().for_each(CoefficientPlane::clear);
+    // What lies above the window is read over.
+    scan.decode_rows(&mut packed, mcus.rows.start, warnings);
+    for index in mcus.rows.clone() {
+        packed.start_row(plan, index);
+        scan.decode_rows(&mut packed, index + 1, warnings);
+        use_row(McuRow { index, coefficients: RowCoefficients::Packed(&packed) });
     }
     scan.valid_mcu_rows()
 }
 
 /// Returns the rows of MCUs from the top that all scans brought undamaged.
 fn read_all_scans(plan: &DecodePlan, warnings: &mut Warnings, use_row: &mut impl FnMut(McuRow)) -> Result<u32, Error> {
-    let mut planes = empty_planes(plan, plan.stored_mcus());
-    let codestream = plan.codestream();
-    let frame = codestream.frame();
-    let mut extent = DataExtent { valid_mcu_rows: frame.mcus().height, last_good_row: frame.mcus().height };
-    if frame.is_progressive() {
-        progressive::decode_scans(plan, &mut planes, &mut extent, warnings)?;
-    } else {
-        for scan in scans_needed(plan) {
-            let mut sequential = SequentialScan::new(codestream, scan);
-            sequential.decode_rows_into(&mut planes, plan.stored_mcus().rows.end, warnings);
-            extent.valid_mcu_rows = extent.valid_mcu_rows.min(sequential.valid_mcu_rows());
+    let (scans, valid_mcu_rows) = CollectedScans::read(plan, warnings)?;
+    scans.rows(plan, use_row);
+    Ok(valid_mcu_rows)
+}
+
+/// The coefficients that several scans brought together.
+struct CollectedScans {
+    planes: Vec<CoefficientPlane>,
+    smoother: Option<Smoother>,
+}
+
+impl CollectedScans {
+    /// Also returns the rows of MCUs from the top that all scans brought undamaged.
+    fn read(plan: &DecodePlan, warnings: &mut Warnings) -> Result<(Self, u32), Error> {
+        let mut planes = empty_planes(plan, plan.stored_mcus());
+        let codestream = plan.codestream();
+        let frame = codestream.frame();
+        let mut extent = DataExtent { valid_mcu_rows: frame.mcus().height, last_good_row: frame.mcus().height };
+        if frame.is_progressive() {
+            progressive::decode_scans(plan, &mut planes, &mut extent, warnings)?;
+        } else {
+            for scan in scans_needed(plan) {
+                let mut sequential = SequentialScan::new(codestream, scan);
+                sequential.decode_rows(&mut PlaneSink::new(&mut planes), plan.stored_mcus().rows.end, warnings);
+                extent.valid_mcu_rows = extent.valid_mcu_rows.min(sequential.valid_mcu_rows());
+            }
+        }
+        let smoother = plan.smooths_blocks().then(|| Smoother::new(plan, &extent));
+        Ok((CollectedScans { planes, smoother }, extent.valid_mcu_rows))
+    }
+
+    /// Calls `use_row` with each row of MCUs of a plan whose window lies in that of the plan that was read.
+    fn rows(&self, plan: &DecodePlan, use_row: &mut impl FnMut(McuRow)) {
+        for index in plan.mcus().rows.clone() {
+            let coefficients = RowCoefficients::Planes { planes: &self.planes, smoother: self.smoother.as_ref() };
+            use_row(McuRow { index, coefficients });
         }
     }
-    let smoother = plan.smooths_blocks().then(|| Smoother::new(plan, &extent));
-    for index in plan.mcus().rows.clone() {
-        use_row(McuRow { index, planes: &planes, smoother: smoother.as_ref() });
+}
+
+/// The coefficients of a whole plan, from which several threads can take rows.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) struct SharedCoefficients(Collected);
+
+#[cfg(not(target_arch = "wasm32"))]
+enum Collected {
+    Pieces(parallel::ScanPieces),
+    Scans(CollectedScans),
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl SharedCoefficients {
+    /// Decodes a plan, where that is possible on the threads of the current pool. `None` if one thread does it as well.
+    pub(crate) fn decode(plan: &DecodePlan) -> Result<Option<(Self, CoefficientReport)>, Error> {
+        if plan.codestream().has_multiple_scans() {
+            let mut scans = None;
+            let report = with_damage_refused(plan, |warnings| {
+                let (read, valid_mcu_rows) = CollectedScans::read(plan, warnings)?;
+                scans = Some(read);
+                Ok(valid_mcu_rows)
+            })?;
+            return Ok(scans.map(|scans| (SharedCoefficients(Collected::Scans(scans)), report)));
+        }
+        let Some(pieces) = parallel::ScanPieces::decode(plan) else { return Ok(None) };
+        let report = with_damage_refused(plan, |_| Ok(u32::MAX))?;
+        Ok(Some((SharedCoefficients(Collected::Pieces(pieces)), report)))
     }
-    Ok(extent.valid_mcu_rows)
+
+    /// Calls `use_row` with each row of MCUs of a plan for a part of the same region, top to bottom.
+    pub(crate) fn rows(&self, plan: &DecodePlan, mut use_row: impl FnMut(McuRow)) {
+        match &self.0 {
+            Collected::Pieces(pieces) => pieces.rows(plan, use_row),
+            Collected::Scans(scans) => scans.rows(plan, &mut use_row),
+        }
+    }
 }
 
 /// Rows of the region above the first damaged row of MCUs, less the one that takes chroma from below.
@@ -193,18 +344,6 @@ impl CoefficientPlane {
         }
         let index = self.index(row, column);
         Some(&mut self.blocks[index])
-    }
-
-    /// Zeroes the blocks, those that hold only DC with one store.
-    fn clear(&mut self) {
-        for (block, last) in self.blocks.iter_mut().zip(&mut self.last_nonzero) {
-            if *last > 0 {
-                *block = [0; 64];
-                *last = 0;
-            } else {
-                block[0] = 0;
-            }
-        }
     }
 }
 

@@ -17,7 +17,7 @@
 //!
 //! The pixels are those of libjpeg-turbo's default decode on x86-64, to the byte.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod backend;
 mod codestream;
@@ -32,14 +32,18 @@ mod outcome;
 mod pixels;
 mod plan;
 mod random_crop;
+mod simd;
 mod warning;
 
-pub use backend::{Backend, Capabilities, Fence, Job, Outcome, OutcomeSlots, Submission};
+pub use backend::{Backend, Capabilities, Fence, Job, Outcome, OutcomeSlots, Submission, contained};
 pub use codestream::{
     Adobe, Codestream, CodingProcess, ColorModel, Component, Frame, HuffmanClass, HuffmanSpec, Jfif, Marker,
-    QuantTable, RestartIndex, Sampling, Scan, ScanComponent,
+    QuantTable, RestartIndex, Sampling, Scan, ScanComponent, ZIGZAG,
 };
-pub use entropy::{Block, CoefficientReport, McuRow, decode_coefficients};
+pub use entropy::{
+    Block, BlockWindow, CoefficientReport, McuRow, PackedCoefficients, block_windows, decode_coefficients,
+    pack_coefficients,
+};
 pub use error::{
     BackendError, BackendErrorKind, Error, FormatError, FormatErrorKind, LimitError, MisuseError, Unsupported,
     UnsupportedProcess,

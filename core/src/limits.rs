@@ -66,7 +66,11 @@ impl Limits {
         Ok(())
     }
 
-    pub(crate) fn check_memory(&self, bytes: u64) -> Result<(), LimitError> {
+    /// For backends that allocate the output: an error if decoding needs more than [`Limits::max_memory`].
+    ///
+    /// # Errors
+    /// [`LimitError::Memory`].
+    pub fn check_memory(&self, bytes: u64) -> Result<(), LimitError> {
         if bytes > self.max_memory {
             return Err(LimitError::Memory { bytes, limit: self.max_memory });
         }

@@ -11,10 +11,10 @@ use output::component_region;
 
 use crate::codestream::{Codestream, ColorModel};
 use crate::error::{Error, LimitError, Unsupported};
-use crate::geometry::{Rect, Size, StoredRect};
+use crate::geometry::{DisplayRect, Rect, Size, StoredRect};
 use crate::limits::Limits;
 use crate::options::{DecodeOptions, Strictness};
-use crate::orientation::Orientation;
+use crate::orientation::{Orientation, OrientationPolicy};
 use crate::pixels::{PixelFormat, PixelLayout};
 
 /// What has to be decoded for a request: which MCUs, which components, which pixels in which format.
@@ -82,6 +82,22 @@ impl<'a> DecodePlan<'a> {
         };
         plan.limits.check_memory(plan.working_memory())?;
         Ok(plan)
+    }
+
+    /// The plan of a band: the same request for fewer rows of the output, counted from its top.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if there are no such rows.
+    pub fn band(&self, rows: std::ops::Range<u32>) -> Result<Self, Error> {
+        let whole = self.orientation.map_rect(self.region, self.codestream.stored_size()).rect();
+        let band = DisplayRect::new(whole.x, whole.y.saturating_add(rows.start), whole.width, rows.len() as u32);
+        let mut options = DecodeOptions::default()
+            .region(band)
+            .orientation(OrientationPolicy::Set(self.orientation))
+            .format(self.format())
+            .limits(self.limits);
+        options.strictness = self.strictness;
+        DecodePlan::new(self.codestream, &options)
     }
 
     /// The parsed file.

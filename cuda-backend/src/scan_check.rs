@@ -34,7 +34,7 @@ pub(crate) fn is_in_range(plan: &DecodePlan, row: &McuRow) -> bool {
         let rows = u32::from(component.sampling.vertical);
         (row.index() * rows..(row.index() + 1) * rows).all(|block_row| {
             component.block_columns.clone().all(|column| {
-                let (block, _) = row.block(index, block_row, column);
+                let block = row.block(index, block_row, column);
                 block.iter().zip(&component.quant).all(|(&coefficient, &step)| {
                     u32::from(coefficient.unsigned_abs()) * u32::from(step) <= RANGE + u32::from(step)
                 })

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 #[cfg(not(target_arch = "wasm32"))]
 use isopel_core::cpu::CpuBackend;
-use isopel_core::{Codestream, DecodeOptions, DecodePlan, Error, Image, Report, cpu};
+use isopel_core::{Codestream, DecodeOptions, DecodePlan, Error, Image, PixelLayout, Report, cpu};
 
 use crate::auto::GpuUse;
 use crate::backend_choice::{BackendChoice, BackendUnavailable};
@@ -51,8 +51,8 @@ impl Decoder {
     }
 
     /// A decoder with this backend. `threads` is the number of images of a batch that are decoded at the same time,
-    /// 0 for as many as there are cores; one image is decoded by one thread. A GPU's images are entropy-decoded on so
-    /// many threads. On wasm32 everything runs on the calling thread.
+    /// 0 for as many as there are cores; one large image by itself is decoded by all of them. A GPU's images are
+    /// entropy-decoded on so many threads. On wasm32 everything runs on the calling thread.
     ///
     /// ```
     /// use isopel::{BackendChoice, Decoder};
@@ -115,7 +115,8 @@ impl Decoder {
         self.choice.name()
     }
 
-    /// Decodes one image into memory allocated for it: on this thread, or on the GPU.
+    /// Decodes one image into memory allocated for it: on this thread, if it is large on the decoder's threads, or on
+    /// the GPU. Threads of a rayon pool decode by themselves.
     ///
     /// ```
     /// use isopel::{DecodeOptions, Decoder, Size};
@@ -136,7 +137,13 @@ impl Decoder {
                 return result;
             }
         }
-        crate::decode(bytes, options)
+        let codestream = Codestream::parse(bytes, &options.limits)?;
+        let plan = DecodePlan::new(&codestream, options)?;
+        #[cfg(not(target_arch = "wasm32"))]
+        if self.shares(&plan) {
+            return self.pool().install(|| cpu::decode_parallel(&plan));
+        }
+        cpu::decode(&plan)
     }
 
     /// Decodes one image into the caller's memory, with `stride` bytes from one row to the next;
@@ -170,7 +177,14 @@ impl Decoder {
                 return result;
             }
         }
-        item.decode_on_cpu()
+        let codestream = Codestream::parse(bytes, &options.limits)?;
+        let plan = DecodePlan::new(&codestream, options)?;
+        #[cfg(not(target_arch = "wasm32"))]
+        if self.shares(&plan) {
+            let layout = item.layout(&plan)?;
+            return self.pool().install(|| cpu::decode_parallel_into(&plan, &layout, item.output));
+        }
+        item.decode_plan(&plan)
     }
 
     /// Decodes many images, spread over the decoder's threads, or together on the GPU. There is one result per image, in the same order;
@@ -221,6 +235,13 @@ impl Decoder {
         self.spread(items, |mut item| item.decode_on_cpu())
     }
 
+    /// Whether an image by itself is worth the decoder's threads. A thread of a pool has other images beside it.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn shares(&self, plan: &DecodePlan) -> bool {
+        const MIN_PIXELS: u64 = 1 << 20;
+        self.threads != 1 && plan.output_size().pixels() >= MIN_PIXELS && rayon::current_thread_index().is_none()
+    }
+
     /// Works on images on the decoder's threads.
     #[cfg(not(target_arch = "wasm32"))]
     fn spread<T: Send, R: Send>(&self, images: Vec<T>, work: impl Fn(T) -> R + Sync + Send) -> Vec<R> {
@@ -258,11 +279,19 @@ pub struct BatchItem<'a> {
 impl BatchItem<'_> {
     fn decode_on_cpu(&mut self) -> Result<Report, Error> {
         let codestream = Codestream::parse(self.jpeg, &self.options.limits)?;
-        let plan = DecodePlan::new(&codestream, &self.options)?;
-        match self.stride {
-            None => cpu::decode_into(&plan, plan.layout(), self.output),
-            Some(stride) => cpu::decode_into(&plan, &plan.layout().clone().with_stride(stride)?, self.output),
-        }
+        self.decode_plan(&DecodePlan::new(&codestream, &self.options)?)
+    }
+
+    fn decode_plan(&mut self, plan: &DecodePlan) -> Result<Report, Error> {
+        cpu::decode_into(plan, &self.layout(plan)?, self.output)
+    }
+
+    fn layout(&self, plan: &DecodePlan) -> Result<PixelLayout, Error> {
+        let packed = plan.layout().clone();
+        Ok(match self.stride {
+            None => packed,
+            Some(stride) => packed.with_stride(stride)?,
+        })
     }
 }
 

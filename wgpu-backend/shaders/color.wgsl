@@ -23,33 +23,63 @@ fn luma(rgb: vec3<i32>) -> i32 {
     return (19595 * rgb.x + 38470 * rgb.y + 7471 * rgb.z + 32768) >> 16u;
 }
 
-// Channels of pixel (x, y), in stored coordinates of the whole picture.
-fn pixel_channels(color: u32, first: u32, x: u32, y: u32) -> vec4<i32> {
-    let a = upsampled(first, x, y);
-    if color == COLOR_GRAY {
-        return vec4<i32>(a);
-    }
-    let b = upsampled(first + 1u, x, y);
-    let c = upsampled(first + 2u, x, y);
+// Components that a colour is made of.
+fn component_count(color: u32) -> u32 {
     switch color {
+        case COLOR_GRAY: { return 1u; }
+        case COLOR_COPY_3, COLOR_YCC: { return 3u; }
+        default: { return 4u; }
+    }
+}
+
+// A pixel's channels from its components' samples.
+fn converted(color: u32, samples: vec4<i32>) -> vec4<i32> {
+    switch color {
+        case COLOR_GRAY: {
+            return samples.xxxx;
+        }
         case COLOR_YCC: {
-            return vec4<i32>(ycc_to_rgb(a, b, c), 0);
+            return vec4<i32>(ycc_to_rgb(samples.x, samples.y, samples.z), 0);
         }
         case COLOR_CMYK_TO_RGB: {
-            return vec4<i32>(under_black(vec3<i32>(a, b, c), upsampled(first + 3u, x, y)), 0);
+            return vec4<i32>(under_black(samples.xyz, samples.w), 0);
         }
         case COLOR_YCCK_TO_RGB: {
-            let ink = vec3<i32>(255) - ycc_to_rgb(a, b, c);
-            return vec4<i32>(under_black(ink, upsampled(first + 3u, x, y)), 0);
+            let ink = vec3<i32>(255) - ycc_to_rgb(samples.x, samples.y, samples.z);
+            return vec4<i32>(under_black(ink, samples.w), 0);
         }
         case COLOR_YCCK_TO_CMYK: {
-            return vec4<i32>(vec3<i32>(255) - ycc_to_rgb(a, b, c), upsampled(first + 3u, x, y));
-        }
-        case COLOR_COPY_4: {
-            return vec4<i32>(a, b, c, upsampled(first + 3u, x, y));
+            return vec4<i32>(vec3<i32>(255) - ycc_to_rgb(samples.x, samples.y, samples.z), samples.w);
         }
         default: {
-            return vec4<i32>(a, b, c, 0);
+            return samples;
         }
     }
+}
+
+// One byte of a pixel: a channel, or what is made of them.
+fn channel_byte(channels: vec4<i32>, channel: u32) -> u32 {
+    switch channel {
+        case 0u: { return u32(channels.x); }
+        case 1u: { return u32(channels.y); }
+        case 2u: { return u32(channels.z); }
+        case 3u: { return u32(channels.w); }
+        case CHANNEL_LUMA: { return u32(luma(channels.xyz)); }
+        default: { return 255u; }
+    }
+}
+
+// A pixel's bytes in memory order, the first lowest. Those beyond the pixel are of no meaning.
+fn pixel_bytes(channels: vec4<i32>, order: u32, bytes_per_pixel: u32) -> u32 {
+    if (order & 0xFFFFFFu) == ORDER_RGB {
+        let last = select(u32(channels.w), 255u, (order >> 24u) == CHANNEL_OPAQUE);
+        return u32(channels.x) | (u32(channels.y) << 8u) | (u32(channels.z) << 16u) | (last << 24u);
+    }
+    let first = channel_byte(channels, order & 255u);
+    if bytes_per_pixel == 1u {
+        return first;
+    }
+    let second = channel_byte(channels, (order >> 8u) & 255u);
+    let third = channel_byte(channels, (order >> 16u) & 255u);
+    return first | (second << 8u) | (third << 16u) | (channel_byte(channels, order >> 24u) << 24u);
 }

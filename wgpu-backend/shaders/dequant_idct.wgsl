@@ -8,8 +8,9 @@
 @group(0) @binding(1) var<storage, read> groups: array<u32>;
 // Per block: index of its first symbol << 7 | number of symbols.
 @group(0) @binding(2) var<storage, read> headers: array<u32>;
-// Coefficients that are not 0: value << 16 | natural index.
+// Coefficients that are not 0: value << 16 | zigzag index.
 @group(0) @binding(3) var<storage, read> symbols: array<u32>;
+// Quantizers in zigzag order: natural index << 16 | quantizer.
 @group(0) @binding(4) var<storage, read> quant: array<u32>;
 @group(0) @binding(5) var<storage, read_write> planes: array<u32>;
 
@@ -107,10 +108,10 @@ fn dequant_idct(
         let count = min(header & 127u, 64u);
         for (var index = part; index < count; index += 8u) {
             let symbol = symbols[first + index];
-            let natural = symbol & 63u;
+            let quantizer = quant[component.quant + (symbol & 63u)];
+            let natural = quantizer >> 16u;
             let value = i32(symbol) >> 16u;
-            values[base + (natural >> 3u) * ROW + (natural & 7u)] =
-                wrap16(value * i32(quant[component.quant + natural]));
+            values[base + (natural >> 3u) * ROW + (natural & 7u)] = wrap16(value * i32(quantizer & 0xFFFFu));
             if natural >= 8u {
                 atomicStore(&below_first_row[block_in_group], 1u);
             }

@@ -4,10 +4,13 @@
 use std::sync::OnceLock;
 use std::sync::{Arc, Mutex};
 
-use isopel_core::{BackendError, Capabilities, Codestream, DecodeOptions, DecodePlan, Error, PixelFormat, cpu};
+use isopel_core::{
+    BackendError, Capabilities, Codestream, DecodeOptions, DecodePlan, Error, Orientation, OrientationPolicy,
+    PixelFormat, cpu,
+};
 
-use crate::error::{NAME, WgpuUnavailable, lost};
-use crate::pack::PackMemory;
+use crate::error::{ERROR_FILTERS, NAME, WgpuUnavailable, failed, lost};
+use crate::pack_memory::PackMemory;
 use crate::pipelines::Pipelines;
 use crate::pool::{BufferPool, StagingPool};
 use crate::stages::STAGES;
@@ -162,8 +165,11 @@ impl WgpuBackend {
             planes: BufferPool::new("jpeg.planes", storage),
             outputs: BufferPool::new("jpeg.output", storage | wgpu::BufferUsages::COPY_SRC),
             limits: BindingLimits {
-                // Bytes are counted in signed 32-bit numbers.
-                max_binding: device_limits.max_storage_buffer_binding_size.min((1 << 31) - 256),
+                // Offsets are 32-bit numbers, and what a wave uploads is a little more than its largest binding.
+                max_binding: device_limits
+                    .max_storage_buffer_binding_size
+                    .min(device_limits.max_buffer_size / 2)
+                    .min((1 << 31) - 256),
                 offset_alignment: u64::from(device_limits.min_storage_buffer_offset_alignment.max(4)),
                 max_workgroups: device_limits.max_compute_workgroups_per_dimension,
             },
@@ -210,17 +216,13 @@ impl WgpuBackend {
         TileLimits::for_binding(self.limits.max_binding)
     }
 
-    /// An error if the device has been lost.
-    pub(crate) fn check_device(&self) -> Result<(), BackendError> {
-        match &*self.lost.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) {
-            Some(message) => Err(lost(message)),
-            None => Ok(()),
+    /// What tells whether the device is lost.
+    pub(crate) fn device_state(&self) -> DeviceState {
+        DeviceState {
+            #[cfg(not(target_arch = "wasm32"))]
+            device: self.device.clone(),
+            lost: self.lost.clone(),
         }
-    }
-
-    /// Where the device-lost message will be, for callbacks.
-    pub(crate) fn lost_message(&self) -> Arc<Mutex<Option<String>>> {
-        self.lost.clone()
     }
 
     /// Runs `work` unless the device is lost, and gives what the device finds wrong with it.
@@ -228,13 +230,13 @@ impl WgpuBackend {
         // Only a poll tells that the device is gone, and errors of lost devices reach no scope.
         #[cfg(not(target_arch = "wasm32"))]
         let _ = self.device.poll(wgpu::PollType::Poll);
-        self.check_device()?;
+        self.device_state().check()?;
         let (result, error) = self.caught(work);
         if let Some(error) = error {
             // The loss of the device explains any other error.
             #[cfg(not(target_arch = "wasm32"))]
             let _ = self.device.poll(wgpu::PollType::Poll);
-            self.check_device()?;
+            self.device_state().check()?;
             return Err(error);
         }
         Ok(result)
@@ -243,8 +245,7 @@ impl WgpuBackend {
     /// Runs `work` and catches what the device finds wrong with it. Natively errors are known when it returns;
     /// on the web they arrive later, as uncaptured errors.
     pub(crate) fn caught<R>(&self, work: impl FnOnce() -> R) -> (R, Option<BackendError>) {
-        let scopes = [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal]
-            .map(|filter| self.device.push_error_scope(filter));
+        let scopes = ERROR_FILTERS.map(|filter| self.device.push_error_scope(filter));
         let result = work();
         let errors = scopes.into_iter().rev().map(|scope| scope.pop());
         #[cfg(not(target_arch = "wasm32"))]
@@ -260,16 +261,51 @@ impl WgpuBackend {
     /// Decodes known pictures through every pipeline and compares with the CPU.
     async fn test(&self) -> Result<(), String> {
         const PICTURE: &[u8] = include_bytes!("self_test.jpg");
-        for format in [PixelFormat::Rgb8, PixelFormat::Rgba8, PixelFormat::Gray8] {
-            let options = DecodeOptions::default().format(format);
+        for (format, orientation) in [
+            (PixelFormat::Rgb8, Orientation::Normal),
+            (PixelFormat::Rgba8, Orientation::FlipHorizontal),
+            (PixelFormat::Gray8, Orientation::Normal),
+            (PixelFormat::Rgb8, Orientation::Rotate90),
+            (PixelFormat::Bgr8, Orientation::Normal),
+            (PixelFormat::Rgb8Planar, Orientation::Transverse),
+        ] {
+            let options = DecodeOptions::default().format(format).orientation(OrientationPolicy::Set(orientation));
             let expected = decode_on_cpu(PICTURE, &options).map_err(|error| error.to_string())?;
             let image = self.decode_async(PICTURE, &options).await.map_err(|error| error.to_string())?;
             if image.pixels != expected {
                 let wrong = image.pixels.iter().zip(&expected).filter(|(a, b)| a != b).count();
-                return Err(format!("{wrong} of {} bytes are wrong as {format}", expected.len()));
+                return Err(format!("{wrong} of {} bytes are wrong as {format}, {orientation}", expected.len()));
             }
         }
         Ok(())
+    }
+}
+
+/// Tells whether a device is lost, in callbacks too.
+#[derive(Clone)]
+pub(crate) struct DeviceState {
+    #[cfg(not(target_arch = "wasm32"))]
+    device: wgpu::Device,
+    lost: Arc<Mutex<Option<String>>>,
+}
+
+impl DeviceState {
+    /// An error if the device has been lost.
+    pub(crate) fn check(&self) -> Result<(), BackendError> {
+        if let Some(message) = &*self.lost.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+            return Err(lost(message));
+        }
+        // On the web only the browser knows, and it tells.
+        #[cfg(not(target_arch = "wasm32"))]
+        if crate::error::is_lost(&self.device) {
+            return Err(lost("it gives no memory, and no reason"));
+        }
+        Ok(())
+    }
+
+    /// What an operation's failure means: the loss of the device explains any.
+    pub(crate) fn error(&self, message: impl ToString) -> BackendError {
+        self.check().err().unwrap_or_else(|| failed(message))
     }
 }
 

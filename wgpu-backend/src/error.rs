@@ -59,6 +59,26 @@ pub(crate) fn lost(message: impl ToString) -> BackendError {
     BackendError { backend: NAME, kind: BackendErrorKind::DeviceLost, message: message.to_string() }
 }
 
+/// Whether a device is lost. The callback that tells belongs to whoever opened the device; but memory that was asked
+/// for and is not there, without any error, is missing for this reason alone.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn is_lost(device: &wgpu::Device) -> bool {
+    let scopes = ERROR_FILTERS.map(|filter| device.push_error_scope(filter));
+    let buffer = device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some("jpeg.probe"),
+        size: 8,
+        usage: wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC,
+        mapped_at_creation: true,
+    });
+    let missing = buffer.get_mapped_range_mut(..).is_err();
+    let errors = scopes.into_iter().rev().map(|scope| pollster::block_on(scope.pop()));
+    errors.fold(None, Option::or).is_none() && missing
+}
+
+/// All kinds of errors, for scopes that catch any.
+pub(crate) const ERROR_FILTERS: [wgpu::ErrorFilter; 3] =
+    [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal];
+
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn from_wgpu(error: wgpu::Error) -> BackendError {
     let kind = match error {

@@ -28,14 +28,13 @@ pub(crate) struct Component {
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(crate) struct Output {
     pub first_group: u32,
-    pub first_word: u32,
-    pub words: u32,
-    pub start: i32,
+    pub items: u32,
+    pub start: u32,
     pub stride: u32,
-    pub row_bytes: u32,
+    pub width: u32,
+    pub rows: u32,
     pub bytes_per_pixel: u32,
-    pub first_row: u32,
-    pub end_row: u32,
+    pub quads: u32,
     pub origin_x: i32,
     pub origin_y: i32,
     pub across_x: i32,
@@ -107,8 +106,8 @@ mod tests {
 
     #[test]
     fn output_is_the_shaders() {
-        let here = offsets!(Output: first_group, first_word, words, start, stride, row_bytes, bytes_per_pixel,
-            first_row, end_row, origin_x, origin_y, across_x, across_y, down_x, down_y, color, channels, component);
+        let here = offsets!(Output: first_group, items, start, stride, width, rows, bytes_per_pixel, quads, origin_x,
+            origin_y, across_x, across_y, down_x, down_y, color, channels, component);
         assert_eq!(in_shader("Output"), (here, size_of::<Output>() as u32));
     }
 
@@ -136,6 +135,7 @@ mod tests {
             ("COLOR_YCCK_TO_RGB", Color::YcckToRgb as u32),
             ("COLOR_YCCK_TO_CMYK", Color::YcckToCmyk as u32),
             ("COLOR_COPY_4", Color::Copy4 as u32),
+            ("ORDER_RGB", u32::from_le_bytes([0, 1, 2, 0])),
             ("CHANNEL_OPAQUE", u32::from(CHANNEL_OPAQUE)),
             ("CHANNEL_LUMA", u32::from(CHANNEL_LUMA)),
         ] {

@@ -1,8 +1,9 @@
 //! isopel's wgpu backend: any GPU, natively or through WebGPU, gives the CPU backend's bytes.
 //!
-//! Entropy decoding runs on the CPU (`isopel_core::decode_coefficients`). What goes up is packed: the
-//! coefficients that are not 0. Then `dequant_idct` makes samples, and `orient` upsamples, converts and writes
-//! pixels in their format, orientation and place. Batches of mixed pictures share the dispatches.
+//! Entropy decoding runs on the CPU ([`isopel_core::pack_coefficients`]). What goes up is packed: the
+//! coefficients that are not 0. Then `dequant_idct` makes samples, and `orient_quads` upsamples, converts and writes
+//! pixels in their format, orientation and place, four at a time; `orient` those that do not fill whole words. Batches
+//! of mixed pictures share the dispatches.
 //!
 //! Submissions are ordered by the queue: [`WgpuBackend`] implements [`isopel_core::Backend`], and
 //! [`WgpuBackend::encode_into`] records into an encoder of the caller's.
@@ -14,7 +15,8 @@ mod download;
 mod error;
 mod fence;
 mod layout;
-mod pack;
+mod output;
+mod pack_memory;
 mod pipelines;
 mod pool;
 #[cfg(not(target_arch = "wasm32"))]
@@ -23,7 +25,10 @@ mod stages;
 mod submit;
 mod target;
 mod tile;
+#[cfg(test)]
+mod unfused;
 mod wave;
+mod write;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use context::adapter_names;

@@ -1,5 +1,6 @@
 //! The compute pipelines, made once for a device.
 
+use crate::output::Writer;
 use crate::stages::{Access, STAGES, Stage};
 
 /// One stage's pipeline and the layout of its bindings.
@@ -12,28 +13,49 @@ pub(crate) struct Pipeline {
 /// All pipelines.
 pub(crate) struct Pipelines {
     pub(crate) dequant_idct: Pipeline,
-    pub(crate) orient: Pipeline,
+    /// In the order of [`Writer::ALL`].
+    writers: [Pipeline; Writer::ALL.len()],
 }
 
 impl Pipelines {
     pub(crate) fn new(device: &wgpu::Device) -> Self {
-        let [dequant_idct, orient] = STAGES.each_ref().map(|stage| Pipeline::new(device, stage));
-        Pipelines { dequant_idct, orient }
+        Self::with_sources(device, Stage::source)
+    }
+
+    /// With other shaders that bind the same; tests count with them who writes what.
+    pub(crate) fn with_sources(device: &wgpu::Device, source: impl Fn(&Stage) -> String) -> Self {
+        let [dequant_idct, orient, orient_quads] = &STAGES;
+        Pipelines {
+            dequant_idct: Pipeline::new(device, dequant_idct, source(dequant_idct), &[]),
+            writers: Writer::ALL.map(|writer| match writer {
+                Writer::Words => Pipeline::new(device, orient, source(orient), &[]),
+                Writer::Quads { turned, usual } => {
+                    let constants = [("turned", f64::from(turned)), ("usual", f64::from(usual))];
+                    Pipeline::new(device, orient_quads, source(orient_quads), &constants)
+                }
+            }),
+        }
+    }
+
+    /// The pipeline that writes so.
+    pub(crate) fn of(&self, writer: Writer) -> &Pipeline {
+        let index = Writer::ALL.iter().position(|&known| known == writer);
+        &self.writers[index.expect("all writers are in their table")]
     }
 }
 
 impl Pipeline {
-    fn new(device: &wgpu::Device, stage: &Stage) -> Self {
+    /// A stage with its shader and override constants.
+    pub(crate) fn new(device: &wgpu::Device, stage: &Stage, source: String, constants: &[(&str, f64)]) -> Self {
         let label = format!("jpeg.{}", stage.name);
-        let descriptor = wgpu::ShaderModuleDescriptor {
-            label: Some(&label),
-            source: wgpu::ShaderSource::Wgsl(stage.source().into()),
-        };
+        let descriptor =
+            wgpu::ShaderModuleDescriptor { label: Some(&label), source: wgpu::ShaderSource::Wgsl(source.into()) };
         // Without naga's bounds checks and loop counters, which these indices and short loops do not need.
-        // SAFETY: the shaders index only with numbers that `tile.rs`, `pack.rs` and `wave.rs` compute from a plan:
-        // block headers and symbols lie in their sections, planes and targets are as large as the components and
-        // outputs say, and a workgroup beyond the work returns at once. Bytes of a JPEG file never become an
-        // index without a mask (natural indices have 6 bits). Loops end after 64 and after 4 rounds. Checks that
+        // SAFETY: the shaders index only with numbers that `tile.rs`, `output.rs`, `write.rs` and `wave.rs`
+        // compute from a plan: block headers and symbols lie in their sections, planes and targets are as large as
+        // the components and outputs say, a quad is made only where its four pixels are, filters stay within the
+        // samples that are there, and a workgroup beyond the work returns at once. Bytes of a JPEG file never become
+        // an index without a mask (zigzag positions have 6 bits). Loops end after 64 and after 4 rounds. Checks that
         // no device may drop (WebGPU's own) stay in force.
         #[expect(unsafe_code, reason = "wgpu marks unchecked shaders unsafe")]
         let module = unsafe { device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked()) };
@@ -63,9 +85,9 @@ impl Pipeline {
             module: &module,
             entry_point: Some(stage.name),
             compilation_options: wgpu::PipelineCompilationOptions {
+                constants,
                 // Every word is written before it is read.
                 zero_initialize_workgroup_memory: false,
-                ..Default::default()
             },
             cache: None,
         });

@@ -6,7 +6,7 @@ use isopel_core::{BackendError, Error, Job};
 
 use crate::context::WgpuBackend;
 use crate::error::failed;
-use crate::submit::Memory;
+use crate::submit::{Memory, ReadyJob, requests};
 use crate::target::WgpuTarget;
 use crate::wave::PassTimestamps;
 
@@ -19,8 +19,10 @@ pub struct GpuStageTimes {
     pub orient: Duration,
 }
 
-/// How often the stages run before the measured time: idle GPUs lower their clocks.
-const REPETITIONS: usize = 16;
+/// How long the stages are kept busy before the measured time: idle GPUs lower their clocks, and take this long to
+/// raise them again.
+const BUSY: Duration = Duration::from_millis(300);
+const MOST_REPETITIONS: u32 = 1_000;
 
 impl WgpuBackend {
     /// Decodes jobs that fit one wave and measures the stages on the GPU. `None` if the device has no timestamp
@@ -32,10 +34,18 @@ impl WgpuBackend {
         if !self.device.features().contains(wgpu::Features::TIMESTAMP_QUERY) {
             return Ok(None);
         }
-        let (ready, failures) = self.prepare_all(jobs.into_iter().enumerate().collect());
+        let (ready, failures) = self.prepare_all(requests(jobs));
         if let Some(failure) = failures.into_iter().next() {
             failure.result?;
         }
+        let slow = self.measure(&ready, 1)?;
+        let once = (slow.dequant_idct + slow.orient).max(Duration::from_micros(1));
+        let repetitions = (BUSY.as_nanos() / once.as_nanos()).min(u128::from(MOST_REPETITIONS)) as u32;
+        if repetitions < 2 { Ok(Some(slow)) } else { self.measure(&ready, repetitions).map(Some) }
+    }
+
+    /// Times of the last of some repetitions.
+    fn measure(&self, ready: &[ReadyJob], repetitions: u32) -> Result<GpuStageTimes, Error> {
         let times = self.guarded(|| {
             let timestamps = PassTimestamps {
                 queries: self.device.create_query_set(&wgpu::QuerySetDescriptor {
@@ -43,14 +53,12 @@ impl WgpuBackend {
                     ty: wgpu::QueryType::Timestamp,
                     count: PassTimestamps::COUNT,
                 }),
+                repetitions,
             };
             let mut encoder = self.device.create_command_encoder(&Default::default());
-            // Repetitions let the clocks rise; the timestamps of the last remain.
-            let used: Vec<_> = (0..REPETITIONS)
-                .map(|_| self.record(&mut encoder, &ready, &Memory::Pooled, Some(&timestamps)).0)
-                .collect();
+            let (used, _) = self.record(&mut encoder, ready, &Memory::Pooled, Some(&timestamps));
             let ticks = self.resolve(encoder, &timestamps)?;
-            used.into_iter().for_each(|used| used.give_back(self));
+            used.give_back(self);
             let period = f64::from(self.queue.get_timestamp_period());
             let span = |stage: usize| {
                 let ticks = ticks[2 * stage + 1].saturating_sub(ticks[2 * stage]);
@@ -58,7 +66,7 @@ impl WgpuBackend {
             };
             Ok::<_, BackendError>(GpuStageTimes { dequant_idct: span(0), orient: span(1) })
         })??;
-        Ok(Some(times))
+        Ok(times)
     }
 
     fn resolve(

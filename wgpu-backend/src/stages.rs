@@ -12,15 +12,18 @@ pub(crate) enum Access {
 pub(crate) struct Stage {
     /// Name of its entry point; objects are labelled `jpeg.<name>`.
     pub(crate) name: &'static str,
-    files: &'static [&'static str],
+    pub(crate) files: &'static [&'static str],
     /// The bindings of group 0.
     pub(crate) bindings: &'static [Access],
 }
 
-const LAYOUT: &str = include_str!("../shaders/shared/layout.wgsl");
+pub(crate) const LAYOUT: &str = include_str!("../shaders/shared/layout.wgsl");
+
+pub(crate) const UPSAMPLE: &str = include_str!("../shaders/upsample.wgsl");
+pub(crate) const COLOR: &str = include_str!("../shaders/color.wgsl");
 
 /// All stages.
-pub(crate) const STAGES: [Stage; 2] = [
+pub(crate) const STAGES: [Stage; 3] = [
     Stage {
         name: "dequant_idct",
         files: &[LAYOUT, include_str!("../shaders/dequant_idct.wgsl")],
@@ -29,13 +32,20 @@ pub(crate) const STAGES: [Stage; 2] = [
     },
     Stage {
         name: "orient",
+        files: &[LAYOUT, UPSAMPLE, COLOR, include_str!("../shaders/orient.wgsl")],
+        // Components, outputs, groups, planes; target.
+        bindings: &[Access::Read, Access::Read, Access::Read, Access::Read, Access::ReadWrite],
+    },
+    Stage {
+        name: "orient_quads",
         files: &[
             LAYOUT,
-            include_str!("../shaders/upsample.wgsl"),
-            include_str!("../shaders/color.wgsl"),
-            include_str!("../shaders/orient.wgsl"),
+            UPSAMPLE,
+            include_str!("../shaders/upsample_quads.wgsl"),
+            COLOR,
+            include_str!("../shaders/orient_quads.wgsl"),
         ],
-        // Components, outputs, groups, planes; target.
+        // As of `orient`.
         bindings: &[Access::Read, Access::Read, Access::Read, Access::Read, Access::ReadWrite],
     },
 ];
@@ -52,6 +62,8 @@ mod tests {
     use naga::valid::{Capabilities, ValidationFlags, Validator};
 
     use super::*;
+    use crate::wave::IDCT_BLOCKS;
+    use crate::write::GROUP;
 
     #[test]
     fn shaders_are_valid_without_any_device() {
@@ -70,7 +82,8 @@ mod tests {
             let module = naga::front::wgsl::parse_str(&stage.source()).expect("validated elsewhere");
             let entry = &module.entry_points[0];
             assert_eq!(entry.name, stage.name);
-            assert!(entry.workgroup_size.iter().product::<u32>() <= 256);
+            let writes_pixels = stage.name.starts_with("orient");
+            assert_eq!(entry.workgroup_size, [if writes_pixels { GROUP } else { 8 * IDCT_BLOCKS }, 1, 1]);
             let in_space = |wanted: fn(naga::AddressSpace) -> bool| {
                 module.global_variables.iter().filter(move |(_, variable)| wanted(variable.space))
             };

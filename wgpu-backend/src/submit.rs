@@ -5,17 +5,17 @@ use std::sync::Arc;
 #[cfg(not(target_arch = "wasm32"))]
 use rayon::prelude::*;
 
-use isopel_core::cpu::{CpuFence, CpuSignal, HostBuffer, HostTarget};
+use isopel_core::cpu::{CpuFence, CpuSignal, HostBuffer};
 use isopel_core::{
     Backend, BackendError, BackendErrorKind, Capabilities, DecodeOptions, Error, Fence, Image, Job, MisuseError,
-    Outcome, OutcomeSlots, Report, Submission,
+    Outcome, OutcomeSlots, Report, Submission, contained,
 };
 
 use crate::context::WgpuBackend;
-use crate::download::{Download, copy_to_texture};
+use crate::download::{Download, copy_to_texture, start_all};
 use crate::error::lost;
 use crate::fence::WgpuFence;
-use crate::target::WgpuTarget;
+use crate::target::{Place, WgpuTarget};
 use crate::tile::{PreparedJob, Tile, prepare};
 use crate::wave::{PassTimestamps, Slot, TileSize, UploadChunk, Wave};
 
@@ -52,27 +52,28 @@ impl Backend for WgpuBackend {
         if let WgpuAfter::Host(fences) = &after {
             fences.iter().for_each(Fence::wait);
         }
-        let (signal, callbacks) = CpuSignal::new();
-        let signal = Arc::new(signal);
-        let outcomes = OutcomeSlots::default();
-        let mut index = None;
-        let mut jobs = jobs.into_iter().enumerate().peekable();
-        while jobs.peek().is_some() {
-            let chunk: Vec<_> = jobs.by_ref().take(JOBS_AT_ONCE).collect();
-            if let Some(submitted) = self.submit_chunk(chunk, &outcomes, &signal) {
-                index = Some(submitted);
-            }
-        }
-        drop(signal);
-        Submission::new(WgpuFence::new(self.device.clone(), index, callbacks), outcomes)
+        self.submit_requests(requests(jobs))
     }
+}
+
+/// A job before it is planned.
+pub(crate) struct Request {
+    index: usize,
+    jpeg: Arc<[u8]>,
+    options: DecodeOptions,
+    place: Place,
+}
+
+pub(crate) fn requests(jobs: Vec<Job<WgpuTarget>>) -> Vec<Request> {
+    let request =
+        |(index, Job { jpeg, options, target })| Request { index, jpeg, options, place: Place::Given(target) };
+    jobs.into_iter().enumerate().map(request).collect()
 }
 
 /// A job that is ready for the GPU.
 pub(crate) struct ReadyJob {
     index: usize,
-    target: WgpuTarget,
-    prepared: PreparedJob,
+    pub(crate) prepared: PreparedJob,
 }
 
 impl WgpuBackend {
@@ -81,9 +82,8 @@ impl WgpuBackend {
     /// # Errors
     /// As the CPU backend's, and [`Error::Backend`] if the device fails.
     pub fn decode(&self, jpeg: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
-        let buffer = self.host_buffer(jpeg, options)?;
-        let outcomes = self.submit(vec![host_job(jpeg, options, &buffer)], WgpuAfter::Queue).wait();
-        image_of(outcomes, buffer)
+        let (submission, buffer) = self.submit_one(jpeg, options);
+        image_of(submission.wait(), &buffer)
     }
 
     /// Decodes one image and reads it back, without blocking: on the web the browser drives the queue.
@@ -91,12 +91,11 @@ impl WgpuBackend {
     /// # Errors
     /// As [`WgpuBackend::decode`].
     pub async fn decode_async(&self, jpeg: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
-        let buffer = self.host_buffer(jpeg, options)?;
-        let submission = self.submit(vec![host_job(jpeg, options, &buffer)], WgpuAfter::Queue);
+        let (submission, buffer) = self.submit_one(jpeg, options);
         #[cfg(not(target_arch = "wasm32"))]
         submission.fence().wait();
         submission.fence().finished().await;
-        image_of(submission.wait(), buffer)
+        image_of(submission.wait(), &buffer)
     }
 
     /// Records decodes into the caller's own encoder: they are ordered by it after the passes that it holds and
@@ -104,12 +103,12 @@ impl WgpuBackend {
     ///
     /// The outcomes tell what will have been decoded once the caller has submitted the encoder.
     pub fn encode_into(&self, encoder: &mut wgpu::CommandEncoder, jobs: Vec<Job<WgpuTarget>>) -> Vec<Outcome> {
-        let (ready, mut outcomes) = self.prepare_all(jobs.into_iter().enumerate().collect());
-        let on_device = |job: &ReadyJob| !matches!(job.target, WgpuTarget::Host(_));
-        let (ready, host): (Vec<_>, Vec<_>) = ready.into_iter().partition(on_device);
-        for job in host {
+        let on_host = |request: &Request| matches!(request.place, Place::Given(WgpuTarget::Host(_)));
+        let (on_host, on_device): (Vec<_>, Vec<_>) = requests(jobs).into_iter().partition(on_host);
+        let (ready, mut outcomes) = self.prepare_all(on_device);
+        for request in on_host {
             let message = "host memory can't be written from a command encoder; use submit".to_string();
-            outcomes.push(Outcome { index: job.index, result: Err(MisuseError::Target(message).into()) });
+            outcomes.push(Outcome { index: request.index, result: Err(MisuseError::Target(message).into()) });
         }
         let recorded = self.guarded(|| {
             // The caller's encoder may be submitted at any time, so its buffers are its own.
@@ -125,16 +124,30 @@ impl WgpuBackend {
         outcomes
     }
 
-    /// Submits some jobs; returns the queue's index if anything was queued.
-    fn submit_chunk(
-        &self,
-        jobs: Vec<(usize, Job<WgpuTarget>)>,
-        outcomes: &OutcomeSlots,
-        signal: &Arc<CpuSignal>,
-    ) -> Option<wgpu::SubmissionIndex> {
-        let (ready, failed) = self.prepare_all(jobs);
-        failed.into_iter().for_each(|outcome| outcomes.put(outcome));
-        if ready.is_empty() { None } else { self.queue_jobs(ready, outcomes, signal) }
+    /// Submits one image that goes to host memory made for it.
+    fn submit_one(&self, jpeg: &[u8], options: &DecodeOptions) -> (Submission<WgpuFence>, HostBuffer) {
+        let buffer = HostBuffer::default();
+        let place = Place::NewHostMemory(buffer.clone());
+        let request = Request { index: 0, jpeg: jpeg.into(), options: *options, place };
+        (self.submit_requests(vec![request]), buffer)
+    }
+
+    /// Holds no lock while it decodes, so that several threads' submissions share the cores and the queue.
+    fn submit_requests(&self, requests: Vec<Request>) -> Submission<WgpuFence> {
+        let (signal, callbacks) = CpuSignal::new();
+        let signal = Arc::new(signal);
+        let outcomes = OutcomeSlots::default();
+        let mut index = None;
+        let mut requests = requests.into_iter().peekable();
+        while requests.peek().is_some() {
+            let (ready, failed) = self.prepare_all(requests.by_ref().take(JOBS_AT_ONCE).collect());
+            failed.into_iter().for_each(|outcome| outcomes.put(outcome));
+            if !ready.is_empty() {
+                index = self.queue_jobs(ready, &outcomes, &signal).or(index);
+            }
+        }
+        drop(signal);
+        Submission::new(WgpuFence::new(self.device.clone(), index, callbacks), outcomes)
     }
 
     /// Records and queues jobs together; if the device refuses, one by one, so that one costs no other.
@@ -173,56 +186,47 @@ impl WgpuBackend {
     fn report_when_done(
         &self,
         ready: Vec<ReadyJob>,
-        mut downloads: Vec<Option<Download>>,
+        downloads: Vec<Vec<Download>>,
         outcomes: &OutcomeSlots,
         signal: &Arc<CpuSignal>,
     ) {
         let mut on_device = Vec::new();
-        for (job, download) in ready.into_iter().zip(downloads.drain(..)) {
+        for (job, downloads) in ready.into_iter().zip(downloads) {
             job.prepared.tiles.into_iter().for_each(|tile| self.pack_memory.put(tile.packed));
             let report = (job.index, job.prepared.report);
-            match download {
-                None => on_device.push(report),
-                Some(download) => {
-                    let (outcomes, signal) = (outcomes.clone(), signal.clone());
-                    download.start(move |result| {
-                        outcomes.put(outcome(report, result));
-                        drop(signal);
-                    });
-                }
+            if downloads.is_empty() {
+                on_device.push(report);
+                continue;
             }
+            let (outcomes, signal) = (outcomes.clone(), signal.clone());
+            start_all(downloads, move |result| {
+                outcomes.put(outcome(report, result));
+                drop(signal);
+            });
         }
-        let (outcomes, signal, lost_message) = (outcomes.clone(), signal.clone(), self.lost_message());
+        let (outcomes, signal, device_state) = (outcomes.clone(), signal.clone(), self.device_state());
         self.queue.on_submitted_work_done(move || {
-            let message = lost_message.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
-            for report in on_device {
-                outcomes.put(outcome(report, message.clone().map_or(Ok(()), |message| Err(lost(message)))));
-            }
+            let result = if on_device.is_empty() { Ok(()) } else { device_state.check() };
+            on_device.into_iter().for_each(|report| outcomes.put(outcome(report, result.clone())));
             drop(signal);
         });
     }
 
     /// Parses, plans and entropy-decodes jobs on this backend's threads; gives those that can go on, and the
     /// outcomes of the others.
-    pub(crate) fn prepare_all(&self, jobs: Vec<(usize, Job<WgpuTarget>)>) -> (Vec<ReadyJob>, Vec<Outcome>) {
+    pub(crate) fn prepare_all(&self, requests: Vec<Request>) -> (Vec<ReadyJob>, Vec<Outcome>) {
         let limits = self.tile_limits();
-        let prepare_one = |(index, job): (usize, Job<WgpuTarget>)| {
-            let target = job.target;
-            let result =
-                prepare(&job.jpeg, &job.options, |layout| target.device_stride(layout), limits, &self.pack_memory)
-                    .and_then(|prepared| {
-                        target.check(&prepared.layout)?;
-                        Ok(prepared)
-                    });
-            match result {
-                Ok(prepared) => Ok(ReadyJob { index, target, prepared }),
+        let prepare_one = |request: Request| {
+            let Request { index, jpeg, options, place } = request;
+            match contained(|| prepare(&jpeg, &options, place, limits, &self.pack_memory)) {
+                Ok(prepared) => Ok(ReadyJob { index, prepared }),
                 Err(error) => Err(Outcome { index, result: Err(error) }),
             }
         };
         #[cfg(not(target_arch = "wasm32"))]
-        let results: Vec<_> = self.threads.install(|| jobs.into_par_iter().map(prepare_one).collect());
+        let results: Vec<_> = self.threads.install(|| requests.into_par_iter().map(prepare_one).collect());
         #[cfg(target_arch = "wasm32")]
-        let results: Vec<_> = jobs.into_iter().map(prepare_one).collect();
+        let results: Vec<_> = requests.into_iter().map(prepare_one).collect();
         let (mut ready, mut failed) = (Vec::new(), Vec::new());
         for result in results {
             match result {
@@ -233,57 +237,61 @@ impl WgpuBackend {
         (ready, failed)
     }
 
-    /// Records all passes and copies of some jobs.
+    /// Records all passes and copies of some jobs; gives the downloads of each.
     pub(crate) fn record(
         &self,
         encoder: &mut wgpu::CommandEncoder,
         jobs: &[ReadyJob],
         memory: &Memory,
         timestamps: Option<&PassTimestamps>,
-    ) -> (UsedBuffers, Vec<Option<Download>>) {
+    ) -> (UsedBuffers, Vec<Vec<Download>>) {
         let mut used = UsedBuffers::default();
         let mut wave: Vec<(&Tile, Slot)> = Vec::new();
         let mut size = TileSize { plane_bytes: 0, symbol_bytes: 0 };
-        let mut outputs = Vec::new();
-        for job in jobs {
-            let (buffer, base) = match &job.target {
-                WgpuTarget::Buffer(target) => (target.buffer.clone(), target.offset as i64),
+        let mut buffers = Vec::new();
+        for (job, tile) in jobs.iter().flat_map(|job| job.prepared.tiles.iter().map(move |tile| (job, tile))) {
+            let slot = match &job.prepared.target {
+                WgpuTarget::Buffer(target) => Slot { buffer: target.buffer.clone(), base: target.offset },
                 WgpuTarget::Texture(_) | WgpuTarget::Host(_) => {
-                    let bytes = (job.prepared.layout.required_len() as u64).next_multiple_of(4);
+                    let bytes = (tile.layout.required_len() as u64).next_multiple_of(4);
                     let buffer = self.outputs.take(&self.device, bytes);
                     used.outputs.push(buffer.clone());
-                    (buffer, 0)
+                    Slot { buffer, base: 0 }
                 }
             };
-            for tile in &job.prepared.tiles {
-                let tile_size = TileSize::of(tile);
-                if !wave.is_empty() && !size.fits_with(&tile_size, self.limits.max_binding) {
-                    self.record_wave(encoder, std::mem::take(&mut wave), memory, &mut used, timestamps);
-                    size = TileSize { plane_bytes: 0, symbol_bytes: 0 };
-                }
-                size.add(&tile_size);
-                wave.push((tile, Slot { buffer: buffer.clone(), base }));
+            let tile_size = TileSize::of(tile);
+            if !wave.is_empty() && !size.fits_with(&tile_size, self.limits.max_binding) {
+                self.record_wave(encoder, std::mem::take(&mut wave), memory, &mut used, timestamps);
+                size = TileSize { plane_bytes: 0, symbol_bytes: 0 };
             }
-            outputs.push(buffer);
+            size.add(&tile_size);
+            buffers.push(slot.buffer.clone());
+            wave.push((tile, slot));
         }
         if !wave.is_empty() {
             self.record_wave(encoder, wave, memory, &mut used, timestamps);
         }
-        let downloads = jobs
-            .iter()
-            .zip(outputs)
-            .map(|(job, buffer)| match &job.target {
-                WgpuTarget::Buffer(_) => None,
-                WgpuTarget::Texture(texture) => {
-                    copy_to_texture(encoder, &buffer, &job.prepared.layout, texture);
-                    None
-                }
-                WgpuTarget::Host(target) => {
-                    Some(Download::record(&self.device, encoder, &buffer, &job.prepared.layout, target.clone()))
-                }
-            })
-            .collect();
+        let mut buffers = buffers.iter();
+        let downloads = jobs.iter().map(|job| self.record_copies(encoder, &job.prepared, buffers.by_ref())).collect();
         (used, downloads)
+    }
+
+    /// Records the copies from the buffers of a job's tiles to a target that is no buffer of the device's.
+    fn record_copies<'b>(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        job: &PreparedJob,
+        buffers: impl Iterator<Item = &'b wgpu::Buffer>,
+    ) -> Vec<Download> {
+        let copy = |(tile, buffer): (&Tile, &wgpu::Buffer)| match &job.target {
+            WgpuTarget::Buffer(_) => None,
+            WgpuTarget::Texture(texture) => {
+                copy_to_texture(encoder, buffer, tile, texture);
+                None
+            }
+            WgpuTarget::Host(target) => Some(Download::record(self, encoder, buffer, tile, &job.report.layout, target)),
+        };
+        job.tiles.iter().zip(buffers).filter_map(copy).collect()
     }
 
     fn record_wave(
@@ -336,14 +344,9 @@ impl WgpuBackend {
         };
         let planes = self.planes.take(&self.device, wave.plane_bytes());
         used.planes.push(planes.clone());
-        wave.record(&self.device, encoder, &self.pipelines, &upload, &planes, timestamps);
-    }
-
-    /// Host memory for the pixels of a request.
-    fn host_buffer(&self, jpeg: &[u8], options: &DecodeOptions) -> Result<HostBuffer, Error> {
-        let codestream = isopel_core::Codestream::parse(jpeg, &options.limits)?;
-        let plan = isopel_core::DecodePlan::new(&codestream, options)?;
-        Ok(HostBuffer::new(vec![0; plan.layout().required_len()]))
+        for _ in 0..timestamps.map_or(1, |timestamps| timestamps.repetitions) {
+            wave.record(&self.device, encoder, &self.pipelines, &upload, &planes, timestamps);
+        }
     }
 }
 
@@ -360,7 +363,7 @@ pub(crate) enum Memory {
 pub(crate) struct UsedBuffers {
     staging: Vec<wgpu::Buffer>,
     uploads: Vec<wgpu::Buffer>,
-    planes: Vec<wgpu::Buffer>,
+    pub(crate) planes: Vec<wgpu::Buffer>,
     outputs: Vec<wgpu::Buffer>,
 }
 
@@ -381,11 +384,7 @@ fn fill(wave: &Wave, chunk: &UploadChunk, buffer: &wgpu::Buffer) {
     }
 }
 
-fn host_job(jpeg: &[u8], options: &DecodeOptions, buffer: &HostBuffer) -> Job<WgpuTarget> {
-    Job { jpeg: jpeg.into(), options: *options, target: WgpuTarget::Host(HostTarget::packed(buffer.clone())) }
-}
-
-fn image_of(outcomes: Vec<Outcome>, buffer: HostBuffer) -> Result<Image, Error> {
+fn image_of(outcomes: Vec<Outcome>, buffer: &HostBuffer) -> Result<Image, Error> {
     let outcome = outcomes.into_iter().next();
     let report = outcome.map_or_else(|| Err(lost("the submission was dropped").into()), |outcome| outcome.result)?;
     Ok(Image { pixels: std::mem::take(&mut *buffer.lock()), report })
@@ -397,4 +396,25 @@ fn outcome((index, report): (usize, Report), result: Result<(), BackendError>) -
 
 fn failure(index: usize, error: &BackendError) -> Outcome {
     Outcome { index, result: Err(error.clone().into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use isopel_conformance::{corpus, gpu};
+
+    use super::*;
+
+    /// What a bug in decoding one file costs.
+    #[test]
+    fn a_panic_costs_no_other_job() {
+        let Some((device, queue)) = gpu::callers_device_or_explain(wgpu::Limits::default()) else { return };
+        let backend = gpu::block_on(WgpuBackend::from_device(device, queue, 2)).expect("the device suffices");
+        let jpeg: Arc<[u8]> = corpus::hazard("container-base-420.jpg").expect("it is in the corpus").into();
+        let request = |(index, place)| Request { index, jpeg: jpeg.clone(), options: DecodeOptions::default(), place };
+        let place = || Place::NewHostMemory(HostBuffer::default());
+        let places = [place(), Place::Panic, place(), Place::Panic];
+        let outcomes = backend.submit_requests(places.into_iter().enumerate().map(request).collect()).wait();
+        let codes: Vec<_> = outcomes.iter().map(|outcome| outcome.result.as_ref().map_err(Error::code)).collect();
+        assert!(matches!(codes[..], [Ok(_), Err("internal"), Ok(_), Err("internal")]), "{codes:?}");
+    }
 }

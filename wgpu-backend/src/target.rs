@@ -1,7 +1,7 @@
 //! Where pixels go on a wgpu device.
 
-use isopel_core::cpu::HostTarget;
-use isopel_core::{MisuseError, PixelFormat, PixelLayout};
+use isopel_core::cpu::{HostBuffer, HostTarget};
+use isopel_core::{DecodePlan, Error, MisuseError, PixelFormat, PixelLayout};
 
 /// The memory that a job's pixels are written to.
 #[derive(Debug, Clone)]
@@ -33,20 +33,60 @@ impl BufferTarget {
     }
 }
 
-impl WgpuTarget {
-    /// The row stride on the device.
-    pub(crate) fn device_stride(&self, layout: &PixelLayout) -> Option<usize> {
+/// Where a job's pixels go, once it is planned.
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    /// Memory of the caller's.
+    Given(WgpuTarget),
+    /// Host memory that gets its length from the plan.
+    NewHostMemory(HostBuffer),
+    /// None: planning panics, for the test of what a panic costs.
+    #[cfg(test)]
+    Panic,
+}
+
+impl Place {
+    pub(crate) fn target_for(self, plan: &DecodePlan) -> Result<WgpuTarget, Error> {
         match self {
-            WgpuTarget::Buffer(target) => target.stride,
-            WgpuTarget::Host(_) => None,
-            WgpuTarget::Texture(_) => {
-                let row = layout.size().width as usize * layout.format().bytes_per_pixel();
-                Some(row.next_multiple_of(wgpu::COPY_BYTES_PER_ROW_ALIGNMENT as usize))
+            Place::Given(target) => Ok(target),
+            Place::NewHostMemory(buffer) => {
+                let len = plan.layout().required_len();
+                plan.limits().check_memory(plan.working_memory().saturating_add(len as u64))?;
+                *buffer.lock() = vec![0; len];
+                Ok(WgpuTarget::Host(HostTarget::packed(buffer)))
             }
+            #[cfg(test)]
+            Place::Panic => panic!("there is no place"),
+        }
+    }
+}
+
+impl WgpuTarget {
+    /// How the pixels will lie in the target. Textures have no layout; theirs is the device's.
+    pub(crate) fn layout(&self, packed: &PixelLayout) -> Result<PixelLayout, MisuseError> {
+        match self {
+            WgpuTarget::Host(HostTarget { stride: Some(stride), .. }) => packed.clone().with_stride(*stride),
+            _ => self.device_layout(packed),
         }
     }
 
-    /// Whether the pixels can go there.
+    /// How pixels lie on the device, before they go to the host's memory or a texture.
+    pub(crate) fn device_layout(&self, packed: &PixelLayout) -> Result<PixelLayout, MisuseError> {
+        let stride = match self {
+            WgpuTarget::Buffer(target) => target.stride,
+            WgpuTarget::Host(_) => None,
+            WgpuTarget::Texture(_) => {
+                let row = packed.size().width as usize * packed.format().bytes_per_pixel();
+                Some(row.next_multiple_of(wgpu::COPY_BYTES_PER_ROW_ALIGNMENT as usize))
+            }
+        };
+        match stride {
+            Some(stride) => packed.clone().with_stride(stride),
+            None => Ok(packed.clone()),
+        }
+    }
+
+    /// Whether pixels in its layout can go there.
     pub(crate) fn check(&self, layout: &PixelLayout) -> Result<(), MisuseError> {
         let unsuitable = |message: &str| Err(MisuseError::Target(message.to_string()));
         match self {
@@ -80,11 +120,7 @@ impl WgpuTarget {
                 Ok(())
             }
             WgpuTarget::Host(target) => {
-                let strided = match target.stride {
-                    Some(stride) => layout.clone().with_stride(stride)?,
-                    None => layout.clone(),
-                };
-                let needed = target.offset.saturating_add(strided.required_len());
+                let needed = target.offset.saturating_add(layout.required_len());
                 let len = target.buffer.lock().len();
                 if len < needed { Err(MisuseError::BufferTooShort { len, needed }) } else { Ok(()) }
             }

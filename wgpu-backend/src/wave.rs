@@ -1,19 +1,20 @@
-//! Waves: tiles of any number of pictures that go through the stages together, in one dispatch of each (one more
-//! of the last for every further target buffer).
+//! Waves: tiles of any number of pictures that go through the stages together, in one dispatch of each (more of the
+//! last ones for every further target buffer).
 
 use bytemuck::{Pod, cast_slice};
+use isopel_core::PackedCoefficients;
 
-use crate::layout::{Component, Output};
-use crate::pack::MAX_SYMBOLS;
+use crate::layout::Component;
+use crate::output::Writer;
 use crate::pipelines::{Pipeline, Pipelines};
-use crate::stages::{Access, STAGES};
 use crate::tile::Tile;
+use crate::write::{PlacedOutput, TargetWindow, gather, in_layers};
 
 /// Where a tile's pixels go.
 pub(crate) struct Slot {
     pub(crate) buffer: wgpu::Buffer,
-    /// Byte of the buffer at which the picture's layout begins; negative for bands with a buffer of their own.
-    pub(crate) base: i64,
+    /// Byte of the buffer at which the tile's layout begins.
+    pub(crate) base: u64,
 }
 
 /// What a device allows.
@@ -52,17 +53,17 @@ pub(crate) struct UploadChunk {
     parts: std::ops::Range<usize>,
 }
 
-/// One dispatch of the last stage.
+/// One dispatch of a stage that writes pixels.
 struct Write {
+    writer: Writer,
     outputs: Section,
     groups: (Section, u32),
     target: wgpu::Buffer,
     window: Section,
 }
 
-/// Blocks per workgroup of the first stage, and words of the last.
-const IDCT_BLOCKS: u32 = 8;
-const WRITE_WORDS: u32 = 64;
+/// Blocks per workgroup of the first stage.
+pub(crate) const IDCT_BLOCKS: u32 = 8;
 
 /// What a tile adds to a wave.
 pub(crate) struct TileSize {
@@ -72,12 +73,12 @@ pub(crate) struct TileSize {
 
 impl TileSize {
     pub(crate) fn of(tile: &Tile) -> Self {
-        TileSize { plane_bytes: u64::from(tile.plane_words) * 4, symbol_bytes: tile.packed.symbols.len() as u64 * 4 }
+        TileSize { plane_bytes: u64::from(tile.plane_words) * 4, symbol_bytes: tile.packed.symbols().len() as u64 * 4 }
     }
 
     /// Whether both fit one binding together.
     pub(crate) fn fits_with(&self, other: &TileSize, max_binding: u64) -> bool {
-        let max_symbols = max_binding.min(4 * MAX_SYMBOLS as u64);
+        let max_symbols = max_binding.min(4 * PackedCoefficients::MAX_SYMBOLS as u64);
         self.plane_bytes + other.plane_bytes <= max_binding && self.symbol_bytes + other.symbol_bytes < max_symbols
     }
 
@@ -110,10 +111,10 @@ impl<'t> Wave<'t> {
                 });
                 idct_groups.extend(std::iter::repeat_n(index, groups as usize));
             }
-            headers.push(Contents::Headers(&tile.packed.headers, symbol_count << 7));
-            symbols.push(Contents::Symbols(&tile.packed.symbols));
-            header_count += tile.packed.headers.len() as u32;
-            symbol_count += tile.packed.symbols.len() as u32;
+            headers.push(Contents::Headers(tile.packed.headers(), symbol_count << 7));
+            symbols.push(Contents::Symbols(tile.packed.symbols()));
+            header_count += tile.packed.headers().len() as u32;
+            symbol_count += tile.packed.symbols().len() as u32;
             quant.extend_from_slice(&tile.quant);
             plane_words += tile.plane_words;
         }
@@ -138,40 +139,31 @@ impl<'t> Wave<'t> {
         wave
     }
 
-    /// Gathers outputs into as few dispatches as the targets and bindings allow. Outputs that share a word of
-    /// the target with an earlier one go in a later dispatch: within one, the two would race.
+    /// Lays out the dispatches that write pixels.
     fn lay_out_writes(&mut self, tiles: &[(&Tile, Slot)], first_components: &[u32], upload: &mut Upload<'t>) {
-        let mut layers: Vec<Vec<PlacedOutput>> = Vec::new();
-        for ((tile, slot), &first_component) in tiles.iter().zip(first_components) {
-            for output in &tile.outputs {
-                let first = (slot.base + i64::from(output.first_word) * 4) as u64;
-                let placed = PlacedOutput {
-                    target: slot.buffer.clone(),
-                    bytes: first..first + u64::from(output.words) * 4,
-                    output: *output,
-                    base: slot.base,
-                    first_component,
-                };
-                let below = layers.iter().rposition(|layer| layer.iter().any(|earlier| earlier.meets(&placed)));
-                let layer = below.map_or(0, |below| below + 1);
-                layers.resize_with(layers.len().max(layer + 1), Vec::new);
-                layers[layer].push(placed);
+        let placed = tiles.iter().zip(first_components).flat_map(|((tile, slot), &first_component)| {
+            tile.outputs.iter().map(move |output| PlacedOutput::new(output, slot, first_component))
+        });
+        for layer in in_layers(placed) {
+            for window in gather(layer, self.limits) {
+                self.append_writes(&window, upload);
             }
         }
-        for outputs in layers {
-            let mut pending: Option<PendingWrite> = None;
-            for output in outputs {
-                if let Some(open) = &mut pending
-                    && open.extend(&output.target, &output.bytes, self.limits)
-                {
-                    open.outputs.push(output);
-                    continue;
-                }
-                let (target, bytes) = (output.target.clone(), output.bytes.clone());
-                let full = pending.replace(PendingWrite { target, bytes, outputs: vec![output] });
-                self.writes.extend(full.map(|full| full.close(upload, self.limits)));
+    }
+
+    fn append_writes(&mut self, window: &TargetWindow, upload: &mut Upload<'t>) {
+        for writer in Writer::ALL {
+            let (outputs, groups) = window.outputs_of(writer);
+            if outputs.is_empty() {
+                continue;
             }
-            self.writes.extend(pending.map(|last| last.close(upload, self.limits)));
+            self.writes.push(Write {
+                writer,
+                outputs: upload.append(&outputs),
+                groups: (upload.append(&groups), groups[0]),
+                target: window.target.clone(),
+                window: Section { offset: window.bytes.start, size: window.bytes.end - window.bytes.start },
+            });
         }
     }
 
@@ -235,15 +227,11 @@ impl<'t> Wave<'t> {
             from_upload(self.quant),
             planes.clone(),
         ];
-        let pipeline = &pipelines.dequant_idct;
-        self.dispatch(
-            device,
-            encoder,
-            pipeline,
-            &resources,
-            self.idct_groups.1,
-            timestamps.map(|stamps| stamps.pass(0)),
-        );
+        let stamps = timestamps.map(|stamps| stamps.pass(0));
+        let mut pass = begin(encoder, &pipelines.dequant_idct, stamps);
+        self.dispatch(device, &mut pass, &pipelines.dequant_idct, &resources, self.idct_groups.1);
+        drop(pass);
+        let mut pass = begin(encoder, pipelines.of(Writer::Words), timestamps.map(|stamps| stamps.pass(1)));
         for write in &self.writes {
             let resources = [
                 from_upload(self.components),
@@ -252,38 +240,44 @@ impl<'t> Wave<'t> {
                 planes.clone(),
                 bind(&write.target, write.window),
             ];
-            let stamps = timestamps.map(|stamps| stamps.pass(1));
-            self.dispatch(device, encoder, &pipelines.orient, &resources, write.groups.1, stamps);
+            let pipeline = pipelines.of(write.writer);
+            self.dispatch(device, &mut pass, pipeline, &resources, write.groups.1);
         }
     }
 
     fn dispatch(
         &self,
         device: &wgpu::Device,
-        encoder: &mut wgpu::CommandEncoder,
+        pass: &mut wgpu::ComputePass<'_>,
         pipeline: &Pipeline,
         resources: &[wgpu::BindingResource],
         groups: u32,
-        timestamp_writes: Option<wgpu::ComputePassTimestampWrites>,
     ) {
-        let bind_group = pipeline.bind(device, resources);
-        let mut pass =
-            encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some(&pipeline.label), timestamp_writes });
         pass.set_pipeline(&pipeline.pipeline);
-        pass.set_bind_group(0, &bind_group, &[]);
+        pass.set_bind_group(0, &pipeline.bind(device, resources), &[]);
         let columns = groups.min(self.limits.max_workgroups);
         pass.dispatch_workgroups(columns, groups.div_ceil(columns.max(1)), 1);
     }
 }
 
-/// Two timestamps for each stage of a wave with one write.
+fn begin<'e>(
+    encoder: &'e mut wgpu::CommandEncoder,
+    pipeline: &Pipeline,
+    timestamp_writes: Option<wgpu::ComputePassTimestampWrites>,
+) -> wgpu::ComputePass<'e> {
+    encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some(&pipeline.label), timestamp_writes })
+}
+
+/// Two timestamps for each pass of a wave.
 pub(crate) struct PassTimestamps {
     pub(crate) queries: wgpu::QuerySet,
+    /// How often the passes run; the timestamps of the last remain.
+    pub(crate) repetitions: u32,
 }
 
 impl PassTimestamps {
     #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) const COUNT: u32 = 2 * STAGES.len() as u32;
+    pub(crate) const COUNT: u32 = 4;
 
     fn pass(&self, stage: u32) -> wgpu::ComputePassTimestampWrites<'_> {
         wgpu::ComputePassTimestampWrites {
@@ -358,86 +352,6 @@ impl<'t> Upload<'t> {
     }
 }
 
-/// An output and where it goes.
-struct PlacedOutput {
-    target: wgpu::Buffer,
-    /// Bytes of the target that it touches.
-    bytes: std::ops::Range<u64>,
-    output: Output,
-    base: i64,
-    first_component: u32,
-}
-
-impl PlacedOutput {
-    /// Whether the two may have a word in common.
-    fn meets(&self, other: &PlacedOutput) -> bool {
-        let apart = self.bytes.end <= other.bytes.start || other.bytes.end <= self.bytes.start;
-        if apart || self.target != other.target {
-            return false;
-        }
-        // Beside each other in an atlas: the words of one's rows lie between those of the other's.
-        let stride = i64::from(self.output.stride);
-        if other.output.stride != self.output.stride || stride % 4 != 0 {
-            return true;
-        }
-        let (first, second) = (self.first_row_words(), other.first_row_words());
-        let distance = (second.start - first.start).rem_euclid(stride);
-        distance < first.end - first.start || distance + second.end - second.start > stride
-    }
-
-    /// The words of its row 0, as bytes of the target.
-    fn first_row_words(&self) -> std::ops::Range<i64> {
-        let start = self.base + i64::from(self.output.start);
-        let end = start + i64::from(self.output.row_bytes);
-        start.div_euclid(4) * 4..(end + 3).div_euclid(4) * 4
-    }
-}
-
-struct PendingWrite {
-    target: wgpu::Buffer,
-    bytes: std::ops::Range<u64>,
-    outputs: Vec<PlacedOutput>,
-}
-
-impl PendingWrite {
-    /// Takes in more bytes if it is the same buffer and all still fit one binding.
-    fn extend(&mut self, buffer: &wgpu::Buffer, bytes: &std::ops::Range<u64>, limits: BindingLimits) -> bool {
-        let union = self.bytes.start.min(bytes.start)..self.bytes.end.max(bytes.end);
-        let window = union.end - union.start / limits.offset_alignment * limits.offset_alignment;
-        let fits = *buffer == self.target && window <= limits.max_binding;
-        if fits {
-            self.bytes = union;
-        }
-        fits
-    }
-
-    fn close(self, upload: &mut Upload<'_>, limits: BindingLimits) -> Write {
-        let window_start = self.bytes.start / limits.offset_alignment * limits.offset_alignment;
-        let mut groups = vec![0u32];
-        let mut outputs = Vec::with_capacity(self.outputs.len());
-        for PlacedOutput { output, base, first_component, .. } in self.outputs {
-            let shift = base - window_start as i64;
-            let index = outputs.len() as u32;
-            outputs.push(Output {
-                first_group: groups.len() as u32 - 1,
-                first_word: (i64::from(output.first_word) + shift / 4) as u32,
-                start: (i64::from(output.start) + shift) as i32,
-                component: output.component + first_component,
-                ..output
-            });
-            groups.extend(std::iter::repeat_n(index, output.words.div_ceil(WRITE_WORDS) as usize));
-        }
-        groups[0] = groups.len() as u32 - 1;
-        let count = groups[0];
-        Write {
-            outputs: upload.append(&outputs),
-            groups: (upload.append(&groups), count),
-            target: self.target,
-            window: Section { offset: window_start, size: self.bytes.end - window_start },
-        }
-    }
-}
-
 fn bind(buffer: &wgpu::Buffer, section: Section) -> wgpu::BindingResource<'_> {
     wgpu::BindingResource::Buffer(wgpu::BufferBinding {
         buffer,
@@ -445,6 +359,3 @@ fn bind(buffer: &wgpu::Buffer, section: Section) -> wgpu::BindingResource<'_> {
         size: std::num::NonZeroU64::new(section.size),
     })
 }
-
-/// Which accesses the first stage's bindings have; the order in `record` follows it.
-const _: () = assert!(STAGES[0].bindings.len() == 6 && matches!(STAGES[0].bindings[5], Access::ReadWrite));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use isopel_conformance::backends::{SENTINEL, on_cpu};
+use isopel_conformance::backends::{SENTINEL, on_cpu, packed_len};
 use isopel_conformance::compare::compare_outcomes;
 use isopel_conformance::random::{self, Random};
 use isopel_conformance::{corpus, gpu};
@@ -11,7 +11,7 @@ use isopel_core::cpu::{HostBuffer, HostTarget};
 use isopel_core::{
     Backend, DecodeOptions, DisplayRect, Error, Image, Job, Orientation, OrientationPolicy, PixelFormat, Strictness,
 };
-use isopel_wgpu::{WgpuAfter, WgpuBackend, WgpuTarget};
+use isopel_wgpu::{BufferTarget, WgpuAfter, WgpuBackend, WgpuTarget};
 
 type Case = (Arc<[u8]>, DecodeOptions);
 
@@ -41,8 +41,8 @@ fn cases(count: usize, random: &mut Random) -> Vec<Case> {
 
 /// As one submission, each into host memory of its own.
 fn decode_all(backend: &WgpuBackend, cases: &[Case]) -> Vec<Result<Image, Error>> {
-    let expected_len = |(jpeg, options): &Case| on_cpu(jpeg, options).map_or(0, |image| image.pixels.len());
-    let buffers: Vec<_> = cases.iter().map(|case| HostBuffer::new(vec![SENTINEL; expected_len(case)])).collect();
+    let len = |(jpeg, options): &Case| packed_len(jpeg, options).unwrap_or(0);
+    let buffers: Vec<_> = cases.iter().map(|case| HostBuffer::new(vec![SENTINEL; len(case)])).collect();
     let jobs = cases.iter().zip(&buffers).map(|((jpeg, options), buffer)| Job {
         jpeg: jpeg.clone(),
         options: *options,
@@ -107,6 +107,44 @@ fn four_threads_share_a_backend() {
                 for round in 0..12 {
                     let count = 1 + random.below(16);
                     check(backend, &cases(count, &mut random), &format!("thread {thread}, round {round}"));
+                }
+            });
+        }
+    });
+}
+
+/// Each thread with two submissions in flight, to buffers of the device.
+#[test]
+fn threads_with_submissions_in_flight_share_a_backend() {
+    let Some(backend) = gpu::shared_or_explain() else { return };
+    let files = corpus::decodable_shared(200 * 200).unwrap();
+    let options = DecodeOptions::default();
+    let expected: Vec<_> = files.iter().map(|(_, jpeg)| on_cpu(jpeg, &options).unwrap().pixels).collect();
+    let submit = |first: usize| {
+        let picks = (first..first + 12).map(|index| index % files.len());
+        let (jobs, reads): (Vec<_>, Vec<_>) = picks
+            .map(|pick| {
+                let len = expected[pick].len().next_multiple_of(4);
+                let buffer = gpu::buffer(backend.device(), &vec![SENTINEL; len]);
+                let target = WgpuTarget::Buffer(BufferTarget::packed(buffer.clone()));
+                (Job { jpeg: files[pick].1.clone(), options, target }, (buffer, &expected[pick]))
+            })
+            .unzip();
+        (backend.submit(jobs, WgpuAfter::Queue), reads)
+    };
+    thread::scope(|scope| {
+        for thread in 0..3 {
+            scope.spawn(move || {
+                let mut in_flight = vec![submit(thread * 31)];
+                for round in 1..6 {
+                    in_flight.push(submit(thread * 31 + round * 12));
+                    let (submission, reads) = in_flight.remove(0);
+                    assert!(submission.wait().iter().all(|outcome| outcome.result.is_ok()), "thread {thread}");
+                    let (buffers, expected): (Vec<_>, Vec<_>) = reads.into_iter().unzip();
+                    let found = gpu::read_all(backend.device(), backend.queue(), &buffers);
+                    for (found, expected) in found.iter().zip(expected) {
+                        assert!(found[..expected.len()] == **expected, "thread {thread}, round {round}");
+                    }
                 }
             });
         }

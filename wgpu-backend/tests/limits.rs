@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use isopel_conformance::backends::{decode_on_gpu, on_cpu};
+use isopel_conformance::backends::{SENTINEL, decode_on_gpu, on_cpu};
 use isopel_conformance::compare::compare_outcomes;
 use isopel_conformance::random::{self, Random};
 use isopel_conformance::writer::Baseline;
 use isopel_conformance::{corpus, gpu};
+use isopel_core::cpu::{HostBuffer, HostTarget};
 use isopel_core::{
-    DecodeOptions, DisplayRect, Error, FormatRequest, Limits, Orientation, OrientationPolicy, PixelFormat, Size,
-    StoredRect,
+    Backend, Codestream, DecodeOptions, DecodePlan, DisplayRect, FormatRequest, Job, Limits, Orientation,
+    OrientationPolicy, PixelFormat, Size, StoredRect,
 };
-use isopel_wgpu::{WgpuBackend, WgpuOptions, wgpu};
+use isopel_wgpu::{WgpuAfter, WgpuBackend, WgpuOptions, WgpuTarget, wgpu};
 
 fn open() -> Option<WgpuBackend> {
     gpu::open_or_explain(&WgpuOptions::default().webgpu_defaults())
@@ -119,20 +120,99 @@ fn large_pictures_in_colour() {
     check(&backend, &jpeg, &region, "a region of colour");
 }
 
-/// Host memory takes what no buffer of the device can; if that is not possible, the error is the device's, not a panic.
+/// A device whose buffers are small.
+fn open_small(max_buffer_size: u64) -> Option<WgpuBackend> {
+    let limits =
+        wgpu::Limits { max_storage_buffer_binding_size: max_buffer_size, max_buffer_size, ..wgpu::Limits::default() };
+    let (device, queue) = gpu::callers_device_or_explain(limits)?;
+    Some(gpu::on_callers_device(&device, &queue))
+}
+
+/// Host memory takes what no buffer of the device can.
 #[test]
 fn a_picture_larger_than_the_largest_buffer() {
-    let limits =
-        wgpu::Limits { max_storage_buffer_binding_size: 1 << 20, max_buffer_size: 1 << 21, ..wgpu::Limits::default() };
-    let Some((device, queue)) = gpu::callers_device_or_explain(limits) else { return };
-    let backend = gpu::on_callers_device(&device, &queue);
-    let jpeg = Baseline { size: Size::new(1_001, 903), sampling: &[(1, 1)], quantizer: 8 }.write(pattern);
-    match backend.decode(&jpeg, &DecodeOptions::default()) {
-        Err(Error::Backend(error)) => println!("{error}"),
-        found => compare_outcomes(&on_cpu(&jpeg, &DecodeOptions::default()), &found).unwrap(),
+    let Some(backend) = open_small(1 << 20) else { return };
+    let size = Size::new(1_001, 903);
+    for sampling in [&[(1, 1)][..], &[(2, 2), (1, 1), (1, 1)]] {
+        let jpeg = Baseline { size, sampling, quantizer: 8 }.write(pattern);
+        for (format, orientation) in PixelFormat::ALL.into_iter().zip(Orientation::ALL) {
+            let what = format!("{sampling:?}, {format}, {orientation}");
+            check(&backend, &jpeg, &turned(orientation).format(format), &what);
+        }
     }
-    // The backend goes on.
-    check(&backend, &jpeg, &DecodeOptions::default().format(PixelFormat::Gray8), "gray");
+}
+
+/// The default limits' largest buffer has 256 MiB, less than these pixels.
+#[test]
+fn host_memory_larger_than_the_default_largest_buffer() {
+    let Some(backend) = open() else { return };
+    let size = Size::new(8_200, 8_193);
+    assert!(u64::from(size.width) * u64::from(size.height) * 4 > backend.device().limits().max_buffer_size);
+    let jpeg = Baseline { size, sampling: &[(1, 1)], quantizer: 8 }.write(pattern);
+    let options = DecodeOptions::default().format(PixelFormat::Rgba8).limits(Limits::none());
+    check(&backend, &jpeg, &options, "269 megabytes");
+}
+
+#[test]
+fn host_rows_of_a_picture_larger_than_the_largest_buffer_have_gaps() {
+    let Some(backend) = open_small(1 << 19) else { return };
+    let jpeg = Baseline { size: Size::new(901, 703), sampling: &[(2, 1), (1, 1), (1, 1)], quantizer: 8 }.write(pattern);
+    let (offset, stride) = (5, 901 * 3 + 10);
+    let host = HostBuffer::new(vec![SENTINEL; offset + stride * 703]);
+    let target = WgpuTarget::Host(HostTarget { buffer: host.clone(), offset, stride: Some(stride) });
+    let job = Job { jpeg: jpeg.as_slice().into(), options: DecodeOptions::default(), target };
+    let outcomes = backend.submit(vec![job], WgpuAfter::Queue).wait();
+    let layout = outcomes[0].result.as_ref().unwrap().layout.clone();
+    assert_eq!(layout.planes()[0].stride, stride);
+    let whole = on_cpu(&jpeg, &DecodeOptions::default()).unwrap().pixels;
+    let mut expected = vec![SENTINEL; offset + stride * 703];
+    for (row, pixels) in whole.chunks_exact(901 * 3).enumerate() {
+        expected[offset + row * stride..][..pixels.len()].copy_from_slice(pixels);
+    }
+    assert!(*host.lock() == expected);
+}
+
+#[test]
+fn a_texture_larger_than_the_largest_buffer() {
+    let Some(backend) = open_small(1 << 20) else { return };
+    let size = wgpu::Extent3d { width: 1_001, height: 903, depth_or_array_layers: 1 };
+    let jpeg =
+        Baseline { size: Size::new(903, 1_001), sampling: &[(2, 2), (1, 1), (1, 1)], quantizer: 8 }.write(pattern);
+    let texture = backend.device().create_texture(&wgpu::TextureDescriptor {
+        label: Some("test"),
+        size,
+        mip_level_count: 1,
+        sample_count: 1,
+        dimension: wgpu::TextureDimension::D2,
+        format: wgpu::TextureFormat::Rgba8Unorm,
+        usage: wgpu::TextureUsages::COPY_DST | wgpu::TextureUsages::COPY_SRC,
+        view_formats: &[],
+    });
+    let options = turned(Orientation::Rotate270).format(PixelFormat::Rgba8);
+    let target = WgpuTarget::Texture(texture.clone());
+    let outcomes = backend.submit(vec![Job { jpeg: jpeg.as_slice().into(), options, target }], WgpuAfter::Queue).wait();
+    assert!(outcomes[0].result.is_ok(), "{outcomes:?}");
+    let expected = on_cpu(&jpeg, &options).unwrap().pixels;
+    // No buffer of the device takes the whole texture at once.
+    let mut found = Vec::new();
+    for top in (0..size.height).step_by(100) {
+        let rows = wgpu::Extent3d { height: (size.height - top).min(100), ..size };
+        found.extend(gpu::read_texture_rows(backend.device(), backend.queue(), &texture, top, rows.height));
+    }
+    assert!(found == expected);
+}
+
+/// Memory that is allocated for the pixels counts, as on the CPU.
+#[test]
+fn the_memory_limit_counts_the_output() {
+    let Some(backend) = open() else { return };
+    let jpeg = corpus::hazard("container-base-420.jpg").unwrap();
+    let with_memory = |max_memory| DecodeOptions::default().limits(Limits { max_memory, ..Limits::default() });
+    let codestream = Codestream::parse(&jpeg, &Limits::default()).unwrap();
+    let plan = DecodePlan::new(&codestream, &DecodeOptions::default()).unwrap();
+    let needed = plan.working_memory() + plan.layout().required_len() as u64;
+    assert!(backend.decode(&jpeg, &with_memory(needed)).is_ok());
+    assert_eq!(backend.decode(&jpeg, &with_memory(needed - 1)).unwrap_err().code(), "limit-memory");
 }
 
 /// 48 million coefficients, none of them 0: more than a block header can count to.

@@ -7,6 +7,7 @@ use isopel_conformance::{corpus, gpu};
 use isopel_core::cpu::{self, HostBuffer, HostTarget};
 use isopel_core::{
     Backend, Codestream, DecodeOptions, DecodePlan, Error, Job, Limits, Orientation, OrientationPolicy, PixelFormat,
+    Strictness,
 };
 use isopel_wgpu::wgpu::{self, BufferUsages, TextureFormat, TextureUsages};
 use isopel_wgpu::{BufferTarget, WgpuAfter, WgpuBackend, WgpuTarget};
@@ -334,6 +335,49 @@ fn host_memory_can_not_be_encoded() {
     backend.queue().submit([encoder.finish()]);
     let expected = on_cpu(&jpeg(), &DecodeOptions::default()).unwrap().pixels;
     assert!(gpu::read(backend.device(), backend.queue(), &buffer)[..expected.len()] == expected);
+}
+
+/// A target that can't take the pixels is told before any of the file's data is decoded.
+#[test]
+fn targets_are_checked_before_the_data() {
+    let Some(backend) = gpu::shared_or_explain() else { return };
+    let mut damaged = jpeg().to_vec();
+    damaged.truncate(damaged.len() - 200);
+    let damaged: Arc<[u8]> = damaged.into();
+    let options = DecodeOptions::default().strictness(Strictness::Strict);
+    let target = |len| WgpuTarget::Buffer(BufferTarget::packed(gpu::buffer(backend.device(), &vec![0; len])));
+    let jobs = [4_996, 4_992].map(|len| job(&damaged, options, target(len)));
+    let outcomes = backend.submit(jobs.into(), WgpuAfter::Queue).wait();
+    let codes: Vec<_> = outcomes.iter().map(|outcome| outcome.result.as_ref().err().map(Error::code)).collect();
+    assert_eq!(codes, [Some("damaged"), Some("buffer-too-short")]);
+}
+
+/// Rows more than 2 GiB from the first, where the device has buffers that large.
+#[test]
+fn rows_beyond_two_gibibytes() {
+    const STRIDE: u64 = 80 << 20;
+    let Some(backend) = gpu::shared_or_explain() else { return };
+    let (device, queue) = (backend.device(), backend.queue());
+    let size = 36 * STRIDE + 136;
+    if device.limits().max_buffer_size < size || gpu::is_software(backend) {
+        println!("not run: {} has no buffers of 3 GB", backend.adapter_name());
+        return;
+    }
+    let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC;
+    let buffer = device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false });
+    let target = BufferTarget { buffer: buffer.clone(), offset: 0, stride: Some(STRIDE as usize) };
+    submit_ok(backend, vec![job(&jpeg(), DecodeOptions::default(), WgpuTarget::Buffer(target))]);
+    let rows = gpu::buffer(device, &[SENTINEL; 136 * 37]);
+    let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+    for row in 0..37 {
+        encoder.copy_buffer_to_buffer(&buffer, row * STRIDE, &rows, row * 136, 136);
+    }
+    queue.submit([encoder.finish()]);
+    let expected = on_cpu(&jpeg(), &DecodeOptions::default()).unwrap().pixels;
+    let found = gpu::read(device, queue, &rows);
+    for (row, (expected, found)) in expected.chunks_exact(135).zip(found.chunks_exact(136)).enumerate() {
+        assert_eq!(expected, &found[..135], "row {row}");
+    }
 }
 
 /// What can only be found when the commands are checked: a buffer that was destroyed. The other jobs go on.

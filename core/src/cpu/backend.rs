@@ -1,11 +1,9 @@
 //! Submissions to CPU threads.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::decode_into;
 use super::fence::{CpuFence, CpuSignal};
-use crate::backend::{Backend, Capabilities, Job, Outcome, OutcomeSlots, Submission};
+use crate::backend::{Backend, Capabilities, Job, Outcome, OutcomeSlots, Submission, contained};
 use crate::codestream::Codestream;
 use crate::error::{Error, MisuseError};
 use crate::outcome::Report;
@@ -120,10 +118,12 @@ impl Backend for CpuBackend {
             // Signals when the last job lets go of it.
             let signal = Arc::new(signal);
             move || {
+                // One image may have all threads; several images have one each.
+                let alone = jobs.len() == 1;
                 for (index, job) in jobs.into_iter().enumerate() {
                     let (outcomes, signal) = (outcomes.clone(), signal.clone());
                     let work = move || {
-                        outcomes.put(Outcome { index, result: run_guarded(job) });
+                        outcomes.put(Outcome { index, result: contained(|| run(job, alone)) });
                         drop(signal);
                     };
                     #[cfg(not(target_arch = "wasm32"))]
@@ -147,16 +147,7 @@ fn when_all_done(mut fences: Vec<CpuFence>, action: Box<dyn FnOnce() + Send>) {
     }
 }
 
-/// A panic would be a bug, and must cost no other image: rayon would end the process.
-fn run_guarded(job: Job<HostTarget>) -> Result<Report, Error> {
-    catch_unwind(AssertUnwindSafe(|| run(job))).unwrap_or_else(|panic| {
-        let message = panic.downcast_ref::<String>().cloned();
-        let message = message.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
-        Err(Error::Internal(message.unwrap_or_else(|| "a panic without a message".into())))
-    })
-}
-
-fn run(job: Job<HostTarget>) -> Result<Report, Error> {
+fn run(job: Job<HostTarget>, alone: bool) -> Result<Report, Error> {
     let codestream = Codestream::parse(&job.jpeg, &job.options.limits)?;
     let plan = DecodePlan::new(&codestream, &job.options)?;
     let layout = match job.target.stride {
@@ -171,5 +162,10 @@ fn run(job: Job<HostTarget>) -> Result<Report, Error> {
     if output.len() < layout.required_len() {
         return Err(too_short().into());
     }
-    decode_into(&plan, &layout, output)
+    #[cfg(not(target_arch = "wasm32"))]
+    if alone {
+        return super::decode_parallel_into(&plan, &layout, output);
+    }
+    let _ = alone;
+    super::decode_into(&plan, &layout, output)
 }

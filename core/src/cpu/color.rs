@@ -14,6 +14,7 @@ type Channel = [u8; CHUNK];
 
 /// Converts one row. `components` holds the needed components' samples, one per pixel; `out` gets
 /// `components[0].len()` pixels, in each plane for planar formats.
+#[inline(always)]
 pub(crate) fn convert_row(color: ColorModel, format: PixelFormat, components: &[&[u8]], out: &mut [&mut [u8]]) {
     match (format, color) {
         (PixelFormat::Gray8, ColorModel::Gray | ColorModel::YCbCr) => out[0].copy_from_slice(components[0]),
@@ -50,6 +51,7 @@ pub(crate) fn convert_row(color: ColorModel, format: PixelFormat, components: &[
 }
 
 /// Converts a row to red, green and blue in chunks and hands each to `write` with the pixels that it is.
+#[inline(always)]
 fn in_chunks(color: ColorModel, components: &[&[u8]], mut write: impl FnMut(Range<usize>, [&Channel; 3])) {
     let width = components[0].len();
     let (mut red, mut green, mut blue) = ([0; CHUNK], [0; CHUNK], [0; CHUNK]);
@@ -125,6 +127,7 @@ fn luma(red: u8, green: u8, blue: u8) -> u8 {
     ((19595 * u32::from(red) + 38470 * u32::from(green) + 7471 * u32::from(blue) + 32768) >> 16) as u8
 }
 
+#[inline(always)]
 fn cmyk_row(color: ColorModel, components: &[&[u8]], out: &mut [u8]) {
     let (pixels, _) = out.as_chunks_mut::<4>();
     if color == ColorModel::Ycck {
@@ -162,6 +165,7 @@ fn pack3(out: &mut [u8], first: &Channel, second: &Channel, third: &Channel) {
     }
 }
 
+#[inline(always)]
 fn interleave(out: &mut [u8], channels: [&[u8]; 3]) {
     let (pixels, _) = out.as_chunks_mut::<3>();
     for (index, pixel) in pixels.iter_mut().enumerate() {

@@ -4,7 +4,9 @@
 //! products of coefficient and quantizer, 32-bit wrapping sums, 16-bit saturation after each pass. Written on
 //! rows of eight lanes so that compilers turn it into vector code; `i16 * i16` products stay visible as such.
 
-use crate::entropy::Block;
+use crate::codestream::ZIGZAG;
+use crate::entropy::{Block, unpacked};
+use crate::simd::{self, Level};
 
 type Lanes = [i16; 8];
 
@@ -13,37 +15,212 @@ const CONSTANT_BITS: u32 = 13;
 /// Fractional bits kept between the passes.
 const PASS1_BITS: u32 = 2;
 
-/// Reconstructs a block into `out`, whose rows are `stride` bytes apart. `last_nonzero` is the zigzag index
-/// of the last coefficient that is not 0, or anything above it.
-pub(crate) fn dequant_idct(block: &Block, last_nonzero: u8, quant: &[u16; 64], out: &mut [u8], stride: usize) {
-    match last_nonzero {
-        0 => dc_only(block[0], quant[0], out, stride),
-        // Zigzag order fills corners: up to index 9 it stays within 4x4.
-        1..=9 => transform::<4>(block, quant, out, stride),
-        _ => transform::<8>(block, quant, out, stride),
+/// Where a component's samples go: rows `stride` bytes apart.
+pub(crate) struct SamplePlane<'s> {
+    pub(crate) samples: &'s mut [u8],
+    pub(crate) stride: usize,
+}
+
+/// Reconstructs blocks, two at a time where the processor has vectors of that length.
+pub(crate) struct BlockTransformer {
+    level: Level,
+    /// Dequantised coefficients of two blocks, side by side.
+    products: [[i16; 16]; 8],
+    /// Where the first of them goes, if it waits for the second.
+    waiting: Option<usize>,
+}
+
+impl BlockTransformer {
+    pub(crate) fn new(level: Level) -> Self {
+        BlockTransformer { level, products: [[0; 16]; 8], waiting: None }
+    }
+
+    /// Reconstructs a block from those of its coefficients that are not 0. Its samples begin at `place`.
+    #[inline]
+    pub(crate) fn packed_block(
+        &mut self,
+        symbols: &[u32],
+        quantizers: &ZigzagQuantizers,
+        plane: &mut SamplePlane,
+        place: usize,
+    ) {
+        if self.level == Level::Plain {
+            return packed_block(symbols, quantizers, &mut plane.samples[place..], plane.stride);
+        }
+        let lane = self.start_block();
+        let flat = self.products.as_flattened_mut();
+        let mut used = 0;
+        for &symbol in symbols {
+            let (value, zigzag) = unpacked(symbol);
+            let quantizer = quantizers.0[zigzag];
+            flat[usize::from(quantizer.paired & 0x77) + lane] = value.wrapping_mul(quantizer.value);
+            used |= quantizer.natural;
+        }
+        self.end_block(used == 0, used < 8, plane, place);
+    }
+
+    /// Reconstructs a block. `last_nonzero` is the zigzag index of the last coefficient that is not 0, or anything
+    /// above it.
+    #[inline]
+    pub(crate) fn block(
+        &mut self,
+        block: &Block,
+        last_nonzero: u8,
+        quant: &[u16; 64],
+        plane: &mut SamplePlane,
+        place: usize,
+    ) {
+        if self.level == Level::Plain {
+            return dequant_idct(block, last_nonzero, quant, &mut plane.samples[place..], plane.stride);
+        }
+        let lane = self.start_block();
+        let (coefficients, _) = block.as_chunks::<8>();
+        let (quant, _) = quant.as_chunks::<8>();
+        for ((products, coefficients), quant) in self.products.iter_mut().zip(coefficients).zip(quant) {
+            let products = products[lane..].iter_mut();
+            for ((product, coefficient), &quant) in products.zip(coefficients).zip(quant) {
+                *product = coefficient.wrapping_mul(quant as i16);
+            }
+        }
+        let first_row_only = block[8..].iter().fold(0, |any, &coefficient| any | coefficient) == 0;
+        self.end_block(last_nonzero == 0, first_row_only, plane, place);
+    }
+
+    /// Empties the half that the next block takes; returns its first lane.
+    #[inline(always)]
+    fn start_block(&mut self) -> usize {
+        let lane = if self.waiting.is_some() { 8 } else { 0 };
+        self.products.iter_mut().for_each(|row| row[lane..lane + 8].fill(0));
+        lane
+    }
+
+    #[inline(always)]
+    fn end_block(&mut self, dc_only: bool, first_row_only: bool, plane: &mut SamplePlane, place: usize) {
+        let lane = if self.waiting.is_some() { 8 } else { 0 };
+        if dc_only {
+            return fill_block(self.products[0][lane], &mut plane.samples[place..], plane.stride);
+        }
+        if first_row_only {
+            // The short way wraps; where nothing is large enough for that, the long way is the same.
+            let row: &[i16; 8] = self.products[0][lane..].first_chunk().expect("a lane has eight values");
+            if row.iter().any(|value| !(-8192..8192).contains(value)) {
+                let mut products = [[0; 8]; 8];
+                products[0] = *row;
+                return transform::<1>(&products, &mut plane.samples[place..], plane.stride);
+            }
+        }
+        match self.waiting.take() {
+            None => self.waiting = Some(place),
+            Some(first) => {
+                simd::transform_pair(self.level, &self.products, plane.samples, [first, place], plane.stride);
+            }
+        }
+    }
+
+    /// Reconstructs the block that still waits.
+    pub(crate) fn finish(&mut self, plane: &mut SamplePlane) {
+        if let Some(place) = self.waiting.take() {
+            self.products.iter_mut().for_each(|row| row.copy_within(..8, 8));
+            simd::transform_pair(self.level, &self.products, plane.samples, [place, place], plane.stride);
+        }
     }
 }
 
-/// Transforms a block whose coefficients outside the upper left `USED` x `USED` are 0.
+/// Transforms two dequantised blocks side by side; their samples begin at `places`.
+pub(crate) fn transform_pair(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
+    for (place, lane) in places.into_iter().zip([0, 8]) {
+        let block = products.each_ref().map(|row| std::array::from_fn(|column| row[lane + column]));
+        transform::<8>(&block, &mut samples[place..], stride);
+    }
+}
+
+/// Quantizers in zigzag order: what packed coefficients need.
+pub(crate) struct ZigzagQuantizers([ZigzagQuantizer; 64]);
+
+#[derive(Clone, Copy)]
+struct ZigzagQuantizer {
+    value: i16,
+    /// Natural index, and the index in a pair of blocks.
+    natural: u8,
+    paired: u8,
+}
+
+impl ZigzagQuantizers {
+    /// From quantizers in natural order.
+    pub(crate) fn new(quant: &[u16; 64]) -> Self {
+        ZigzagQuantizers(ZIGZAG.map(|natural| ZigzagQuantizer {
+            value: quant[usize::from(natural)] as i16,
+            natural,
+            paired: natural + (natural & 0o70),
+        }))
+    }
+}
+
+/// Reconstructs a block from those of its coefficients that are not 0.
+fn packed_block(symbols: &[u32], quantizers: &ZigzagQuantizers, out: &mut [u8], stride: usize) {
+    let mut products = [[0; 8]; 8];
+    let flat = products.as_flattened_mut();
+    let mut used = 0;
+    for &symbol in symbols {
+        let (value, zigzag) = unpacked(symbol);
+        let quantizer = quantizers.0[zigzag];
+        flat[usize::from(quantizer.natural & 63)] = value.wrapping_mul(quantizer.value);
+        used |= quantizer.natural;
+    }
+    // Bits of the natural indices: 0 to 2 are columns, 3 to 5 rows.
+    match used {
+        0 => fill_block(products[0][0], out, stride),
+        1..8 => transform::<1>(&products, out, stride),
+        _ if used & 0b100_100 == 0 => transform::<4>(&products, out, stride),
+        _ => transform::<8>(&products, out, stride),
+    }
+}
+
+/// Reconstructs a block into `out`, whose rows are `stride` bytes apart. `last_nonzero` is the zigzag index
+/// of the last coefficient that is not 0, or anything above it.
+fn dequant_idct(block: &Block, last_nonzero: u8, quant: &[u16; 64], out: &mut [u8], stride: usize) {
+    match last_nonzero {
+        0 => fill_block(block[0].wrapping_mul(quant[0] as i16), out, stride),
+        // Zigzag order fills corners: up to index 9 it stays within 4x4.
+        1..=9 => transform_block::<4>(block, quant, out, stride),
+        _ => transform_block::<8>(block, quant, out, stride),
+    }
+}
+
+/// Dequantises and transforms a block whose coefficients outside the upper left `USED` x `USED` are 0.
 #[inline(always)]
-fn transform<const USED: usize>(block: &Block, quant: &[u16; 64], out: &mut [u8], stride: usize) {
+fn transform_block<const USED: usize>(block: &Block, quant: &[u16; 64], out: &mut [u8], stride: usize) {
     let (coefficients, _) = block.as_chunks::<8>();
     let (quant, _) = quant.as_chunks::<8>();
-    let mut rows = [[0; 8]; 8];
+    let mut products = [[0; 8]; 8];
     for row in 0..USED {
         for column in 0..8 {
-            rows[row][column] = coefficients[row][column].wrapping_mul(quant[row][column] as i16);
+            products[row][column] = coefficients[row][column].wrapping_mul(quant[row][column] as i16);
         }
     }
-    // The kernels test the coefficients, not the products, before they take the short way, and the short way
-    // wraps where the long way saturates.
+    // The coefficients are tested, not the products.
     let first_row_only = block[8..8 * USED].iter().fold(0, |any, &coefficient| any | coefficient) == 0;
-    let columns_done = if first_row_only {
-        [rows[0].map(|value| value.wrapping_shl(PASS1_BITS)); 8]
+    if first_row_only {
+        transform::<1>(&products, out, stride);
     } else {
-        one_dimension::<{ CONSTANT_BITS - PASS1_BITS }, USED>(&rows)
+        transform::<USED>(&products, out, stride);
+    }
+}
+
+/// Transforms dequantised coefficients, of which those outside the upper left `USED` x `USED` are 0; with 1, those
+/// outside the first row.
+#[inline(always)]
+fn transform<const USED: usize>(products: &[Lanes; 8], out: &mut [u8], stride: usize) {
+    // The kernels' short way for first rows wraps where the long way saturates.
+    let columns_done = match USED {
+        1 => [products[0].map(|value| value.wrapping_shl(PASS1_BITS)); 8],
+        _ => one_dimension::<{ CONSTANT_BITS - PASS1_BITS }, USED>(products),
     };
-    let samples = one_dimension::<{ CONSTANT_BITS + PASS1_BITS + 3 }, USED>(&transposed(&columns_done));
+    let transposed_columns = transposed(&columns_done);
+    let samples = match USED {
+        4 => one_dimension::<{ CONSTANT_BITS + PASS1_BITS + 3 }, 4>(&transposed_columns),
+        _ => one_dimension::<{ CONSTANT_BITS + PASS1_BITS + 3 }, 8>(&transposed_columns),
+    };
     let samples = transposed(&samples);
     for (row, lanes) in samples.iter().enumerate() {
         let out: &mut [u8; 8] = (&mut out[row * stride..row * stride + 8]).try_into().expect("eight samples");
@@ -54,8 +231,8 @@ fn transform<const USED: usize>(block: &Block, quant: &[u16; 64], out: &mut [u8]
 }
 
 /// All samples of a block with nothing but DC are the same.
-fn dc_only(coefficient: i16, quant: u16, out: &mut [u8], stride: usize) {
-    let dc = coefficient.wrapping_mul(quant as i16).wrapping_shl(PASS1_BITS);
+fn fill_block(product: i16, out: &mut [u8], stride: usize) {
+    let dc = product.wrapping_shl(PASS1_BITS);
     // Second pass with one input: (dc << 13) descaled by 18 bits.
     let sample = to_sample(((i32::from(dc) + 16) >> 5) as i16);
     for row in 0..8 {

@@ -3,28 +3,31 @@
 //! Samples live in a ring of two MCU rows per component: the triangle filter reads one sample row above and
 //! below, so the last pixel rows of an MCU row wait for the next one.
 
-use super::color::convert_row;
-use super::dequant_idct::dequant_idct;
+use super::dequant_idct::{BlockTransformer, SamplePlane, ZigzagQuantizers};
 use super::rows::RowWriter;
 use super::upsample;
 use crate::codestream::ColorModel;
-use crate::entropy::McuRow;
+use crate::entropy::{BlockRow, McuRow};
 use crate::geometry::Rect;
 use crate::pixels::{PixelFormat, PixelLayout};
 use crate::plan::{ComponentPlan, DecodePlan, Upsampling};
+use crate::simd::{self, Level};
 
 /// Reconstructs the rows of a plan, top to bottom.
 pub(super) struct Reconstruction<'p, 'a> {
     plan: &'p DecodePlan<'a>,
     color: ColorModel,
+    level: Level,
+    transformer: BlockTransformer,
     components: Vec<Samples>,
     writer: RowWriter,
     /// The next pixel row to write, or for component planes nothing.
     next_row: u32,
 }
 
-/// Samples of one component.
+/// Samples of one component, and what makes them.
 struct Samples {
+    quantizers: ZigzagQuantizers,
     ring: Vec<u8>,
     stride: usize,
     ring_rows: u32,
@@ -44,6 +47,7 @@ impl Samples {
         let ring_rows = 16 * u32::from(component.sampling.vertical);
         let factor = component.upsampling.factors().0 as usize;
         Samples {
+            quantizers: ZigzagQuantizers::new(&component.quant),
             ring: vec![0; stride * ring_rows as usize],
             stride,
             ring_rows,
@@ -68,9 +72,12 @@ impl<'p, 'a> Reconstruction<'p, 'a> {
             .iter()
             .map(|component| if component.needed { Samples::new(component) } else { Samples::none() })
             .collect();
+        let level = Level::detected();
         Reconstruction {
             plan,
             color: plan.codestream().color_model(),
+            level,
+            transformer: BlockTransformer::new(level),
             components,
             writer: RowWriter::new(plan, layout),
             next_row: plan.region().rect().y,
@@ -85,16 +92,27 @@ impl<'p, 'a> Reconstruction<'p, 'a> {
             }
             let rows_per_mcu = u32::from(component.sampling.vertical);
             let first_row = mcu_row.index() * rows_per_mcu;
+            let ring_rows = samples.ring_rows;
+            let mut plane = SamplePlane { samples: &mut samples.ring, stride: samples.stride };
             for row in first_row..(first_row + rows_per_mcu).min(component.plane.height.div_ceil(8)) {
-                let top = (row * 8 % samples.ring_rows) as usize * samples.stride;
-                let columns = &component.block_columns;
-                for column in columns.start..columns.end.min(component.plane.width.div_ceil(8)) {
-                    let left = (column * 8 - samples.first_column) as usize;
-                    let (block, last_nonzero) = mcu_row.block(index, row, column);
-                    let out = &mut samples.ring[top + left..];
-                    dequant_idct(&block, last_nonzero, &component.quant, out, samples.stride);
+                let top = (row * 8 % ring_rows) as usize * plane.stride;
+                match mcu_row.block_row(index, row) {
+                    BlockRow::Packed(blocks) => {
+                        for (place, symbols) in (top..).step_by(8).zip(blocks.blocks()) {
+                            self.transformer.packed_block(symbols, &samples.quantizers, &mut plane, place);
+                        }
+                    }
+                    BlockRow::Plane(blocks) => {
+                        let columns = &component.block_columns;
+                        let columns = columns.start..columns.end.min(component.plane.width.div_ceil(8));
+                        for (place, column) in (top..).step_by(8).zip(columns) {
+                            let (block, last_nonzero) = blocks.block(column);
+                            self.transformer.block(&block, last_nonzero, &component.quant, &mut plane, place);
+                        }
+                    }
                 }
             }
+            self.transformer.finish(&mut plane);
         }
     }
 
@@ -132,7 +150,7 @@ impl<'p, 'a> Reconstruction<'p, 'a> {
     fn write_row(&mut self, y: u32, region: Rect, output: &mut [u8]) {
         for (component, samples) in self.plan.components().iter().zip(&mut self.components) {
             if component.needed {
-                samples.upsample(component, y);
+                samples.upsample(self.level, component, y);
             }
         }
         let mut rows: [&[u8]; 4] = [&[]; 4];
@@ -149,8 +167,8 @@ impl<'p, 'a> Reconstruction<'p, 'a> {
                 count += 1;
             }
         }
-        let (color, format) = (self.color, self.plan.format());
-        self.writer.write(y - region.y, output, |out| convert_row(color, format, &rows[..count], out));
+        let (level, color, format) = (self.level, self.color, self.plan.format());
+        self.writer.write(y - region.y, output, |out| simd::convert_row(level, color, format, &rows[..count], out));
     }
 
     fn write_component_rows(&mut self, mcu_row: u32, output: &mut [u8]) {
@@ -173,6 +191,7 @@ impl Samples {
     /// For a component that is not needed.
     fn none() -> Self {
         Samples {
+            quantizers: ZigzagQuantizers::new(&[0; 64]),
             ring: Vec::new(),
             stride: 0,
             ring_rows: 1,
@@ -184,7 +203,7 @@ impl Samples {
     }
 
     /// Makes pixel row `y` in `upsampled`, unless the samples are pixels already.
-    fn upsample(&mut self, component: &ComponentPlan, y: u32) {
+    fn upsample(&mut self, level: Level, component: &ComponentPlan, y: u32) {
         let (_, factor) = component.upsampling.factors();
         let near = y / factor;
         let upper_half = y.is_multiple_of(factor);
@@ -194,9 +213,9 @@ impl Samples {
         let mut sums = std::mem::take(&mut self.sums);
         match component.upsampling {
             Upsampling::None => {}
-            Upsampling::TriangleH2V1 => upsample::triangle_h2v1(self.row(near), &mut out),
-            Upsampling::TriangleH1V2 => upsample::triangle_h1v2(self.row(near), self.row(far), upper_half, &mut out),
-            Upsampling::TriangleH2V2 => upsample::triangle_h2v2(self.row(near), self.row(far), &mut sums, &mut out),
+            Upsampling::TriangleH2V1 => simd::triangle_h2v1(level, self.row(near), &mut out),
+            Upsampling::TriangleH1V2 => simd::triangle_h1v2(level, self.row(near), self.row(far), upper_half, &mut out),
+            Upsampling::TriangleH2V2 => simd::triangle_h2v2(level, self.row(near), self.row(far), &mut sums, &mut out),
             Upsampling::Box { horizontal, .. } => {
                 upsample::replicate(self.row(near), usize::from(horizontal), &mut out);
             }

@@ -3,6 +3,7 @@
 //! The filters and their rounding are libjpeg-turbo's "fancy" upsampling. Edges repeat the last real sample.
 
 /// Horizontal 2:1 by the triangle filter. `out` has two samples for each of `row`; at least one.
+#[inline(always)]
 pub(crate) fn triangle_h2v1(row: &[u8], out: &mut [u8]) {
     let width = row.len();
     let (pairs, _) = out.as_chunks_mut::<2>();
@@ -22,6 +23,7 @@ pub(crate) fn triangle_h2v1(row: &[u8], out: &mut [u8]) {
 
 /// Vertical 2:1 by the triangle filter: `near` is the sample row that the pixel row lies in, `far` the next
 /// nearest one. Rounding depends on which half of the sample the pixel is.
+#[inline(always)]
 pub(crate) fn triangle_h1v2(near: &[u8], far: &[u8], upper_half: bool, out: &mut [u8]) {
     let bias = if upper_half { 1 } else { 2 };
     for ((out, &near), &far) in out.iter_mut().zip(near).zip(far) {
@@ -30,6 +32,7 @@ pub(crate) fn triangle_h1v2(near: &[u8], far: &[u8], upper_half: bool, out: &mut
 }
 
 /// 2:1 both ways by the triangle filter, rounded once. `sums` is scratch of at least `near.len() + 2`.
+#[inline(always)]
 pub(crate) fn triangle_h2v2(near: &[u8], far: &[u8], sums: &mut [u16], out: &mut [u8]) {
     let width = near.len();
     // Column sums with the edges repeated, so that the loop below has no special cases.

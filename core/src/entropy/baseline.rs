@@ -1,143 +1,276 @@
 //! Sequential scans: baseline and 8-bit extended (T.81 F.2).
 
-use super::Block;
-use super::CoefficientPlane;
-use super::bit_reader::BitReader;
+use super::ac_table::{AcTable, END};
+use super::bit_reader::{BitReader, Bits};
 use super::cursor::ScanCursor;
-use super::huffman::HuffmanTable;
-use crate::codestream::{Codestream, Scan, ZIGZAG};
+use super::huffman::{HuffmanTable, LOOKAHEAD};
+use super::packed::{BlockSink, ROOM, RowPlace};
+use crate::codestream::{Codestream, HuffmanSpec, Scan, ZIGZAG};
 use crate::geometry::Size;
+use crate::simd::{self, Level};
 use crate::warning::Warnings;
 
 /// Decodes one sequential scan row of MCUs by row of MCUs.
-pub(super) struct SequentialScan<'a> {
+pub(crate) struct SequentialScan<'a> {
+    level: Level,
     cursor: ScanCursor<'a>,
-    parts: Vec<Part>,
-    tables: Vec<(usize, HuffmanTable)>,
-    mcus: Size,
-    /// Rows of this scan's MCUs in one interleaved MCU row: more than one for a single component.
-    rows_per_mcu_row: u32,
+    shape: ScanShape,
+    predictors: [i32; 4],
     next_row: u32,
 }
 
-/// One component's blocks in each MCU.
-struct Part {
-    component: usize,
-    /// Indices into `SequentialScan::tables`.
-    dc: usize,
-    ac: usize,
-    /// Blocks per MCU.
-    columns: u32,
-    rows: u32,
-    predictor: i32,
+/// What an MCU of a sequential scan is made of, and how many there are.
+pub(super) struct ScanShape {
+    /// The blocks of an MCU, in the scan's order.
+    pub(super) blocks: Vec<McuBlock>,
+    pub(super) tables: Tables,
+    pub(super) mcus: Size,
+    /// Rows of this scan's MCUs in one interleaved MCU row: more than one for a single component.
+    pub(super) rows_per_mcu_row: u32,
 }
 
-impl<'a> SequentialScan<'a> {
-    pub(super) fn new(codestream: &Codestream<'a>, scan: &Scan) -> Self {
+impl ScanShape {
+    pub(super) fn new(codestream: &Codestream, scan: &Scan) -> Self {
         let frame = codestream.frame();
-        let mcus = scan.mcus(frame);
-        let mut tables: Vec<(usize, HuffmanTable)> = Vec::new();
-        let mut table = |index: Option<usize>| {
-            let index = index.expect("the parser resolves both tables of sequential scans");
-            tables.iter().position(|(built, _)| *built == index).unwrap_or_else(|| {
-                tables.push((index, HuffmanTable::with_values(&codestream.huffman_tables()[index])));
-                tables.len() - 1
-            })
-        };
-        let parts = scan
-            .components
-            .iter()
-            .map(|part| {
-                let sampling = frame.components[part.component].sampling;
-                let (columns, rows) =
-                    if scan.is_interleaved() { (sampling.horizontal, sampling.vertical) } else { (1, 1) };
-                Part {
-                    component: part.component,
-                    dc: table(part.dc_table),
-                    ac: table(part.ac_table),
-                    columns: u32::from(columns),
-                    rows: u32::from(rows),
-                    predictor: 0,
-                }
-            })
-            .collect();
+        let mut tables = Tables::default();
+        let mut blocks = Vec::new();
+        for (index, part) in scan.components.iter().enumerate() {
+            let sampling = frame.components[part.component].sampling;
+            let (columns, rows) =
+                if scan.is_interleaved() { (sampling.horizontal.into(), sampling.vertical.into()) } else { (1, 1) };
+            let (dc, ac) = (tables.dc(codestream, part.dc_table), tables.ac(codestream, part.ac_table));
+            for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+                let (component, place) = (part.component, RowPlace::default());
+                blocks.push(McuBlock { component, part: index, dc, ac, columns, rows, column, row, place });
+            }
+        }
         let rows_per_mcu_row = match scan.components.as_slice() {
             [only] => u32::from(frame.components[only.component].sampling.vertical),
             _ => 1,
         };
-        let cursor = ScanCursor::new(codestream.bytes(), scan, mcus.pixels());
-        SequentialScan { cursor, parts, tables, mcus, rows_per_mcu_row, next_row: 0 }
+        ScanShape { blocks, tables, mcus: scan.mcus(frame), rows_per_mcu_row }
+    }
+}
+
+/// One block of each MCU.
+pub(super) struct McuBlock {
+    pub(super) component: usize,
+    /// Which of the scan's components it is.
+    pub(super) part: usize,
+    /// Indices into the tables of each kind.
+    pub(super) dc: usize,
+    pub(super) ac: usize,
+    /// Blocks of the component in an MCU, and which of them this is.
+    pub(super) columns: u32,
+    pub(super) rows: u32,
+    pub(super) column: u32,
+    pub(super) row: u32,
+    /// Where the blocks of the current row go.
+    pub(super) place: RowPlace,
+}
+
+/// Decoding tables, each once, with the index of its definition.
+#[derive(Default)]
+pub(super) struct Tables {
+    pub(super) dc: Vec<(usize, HuffmanTable)>,
+    pub(super) ac: Vec<(usize, AcTable)>,
+}
+
+impl Tables {
+    fn dc(&mut self, codestream: &Codestream, index: Option<usize>) -> usize {
+        position_or_push(&mut self.dc, codestream, index, HuffmanTable::without_values)
     }
 
-    /// Decodes the scan's rows up to interleaved MCU row `end`, storing blocks that lie in the planes.
-    pub(super) fn decode_rows_into(&mut self, planes: &mut [CoefficientPlane], end: u32, warnings: &mut Warnings) {
-        let end = (end * self.rows_per_mcu_row).min(self.mcus.height);
+    fn ac(&mut self, codestream: &Codestream, index: Option<usize>) -> usize {
+        position_or_push(&mut self.ac, codestream, index, AcTable::new)
+    }
+}
+
+fn position_or_push<T>(
+    tables: &mut Vec<(usize, T)>,
+    codestream: &Codestream,
+    index: Option<usize>,
+    build: impl FnOnce(&HuffmanSpec) -> T,
+) -> usize {
+    let index = index.expect("the parser resolves both tables of sequential scans");
+    tables.iter().position(|(built, _)| *built == index).unwrap_or_else(|| {
+        tables.push((index, build(&codestream.huffman_tables()[index])));
+        tables.len() - 1
+    })
+}
+
+impl<'a> SequentialScan<'a> {
+    pub(super) fn new(codestream: &Codestream<'a>, scan: &Scan) -> Self {
+        let shape = ScanShape::new(codestream, scan);
+        let cursor = ScanCursor::new(codestream.bytes(), scan, shape.mcus.pixels());
+        SequentialScan { level: Level::detected(), cursor, shape, predictors: [0; 4], next_row: 0 }
+    }
+
+    /// Decodes the scan's rows up to interleaved MCU row `end`.
+    pub(super) fn decode_rows(&mut self, sink: &mut impl BlockSink, end: u32, warnings: &mut Warnings) {
+        let end = (end * self.shape.rows_per_mcu_row).min(self.shape.mcus.height);
         while self.next_row < end && !self.cursor.is_exhausted() {
-            self.decode_row(planes, warnings);
+            self.decode_row(sink, warnings);
         }
         self.next_row = end;
-        if end == self.mcus.height {
+        if end == self.shape.mcus.height {
             self.cursor.end_scan(false, warnings);
         }
-    }
-
-    /// Decodes interleaved MCU row `row`, storing blocks that lie in the planes. Rows before it that were
-    /// not asked for are read over.
-    pub(super) fn decode_mcu_row(&mut self, planes: &mut [CoefficientPlane], row: u32, warnings: &mut Warnings) {
-        self.decode_rows_into(planes, row + 1, warnings);
     }
 
     /// Interleaved MCU rows from the top that are undamaged.
     pub(super) fn valid_mcu_rows(&self) -> u32 {
         match self.cursor.first_damaged_mcu() {
             None => u32::MAX,
-            Some(mcu) => (mcu / u64::from(self.mcus.width)) as u32 / self.rows_per_mcu_row,
+            Some(mcu) => (mcu / u64::from(self.shape.mcus.width)) as u32 / self.shape.rows_per_mcu_row,
         }
     }
 
-    fn decode_row(&mut self, planes: &mut [CoefficientPlane], warnings: &mut Warnings) {
+    fn decode_row(&mut self, sink: &mut impl BlockSink, warnings: &mut Warnings) {
         let row = self.next_row;
         self.next_row += 1;
+        for block in &mut self.shape.blocks {
+            block.place = sink.row_place(block.component, row * block.rows + block.row);
+        }
         let mut column = 0;
-        while column < self.mcus.width {
+        while column < self.shape.mcus.width {
             if self.cursor.restart_if_due(warnings) {
-                self.parts.iter_mut().for_each(|part| part.predictor = 0);
+                self.predictors = [0; 4];
             }
-            if self.cursor.has_data() {
-                self.decode_mcu(planes, row, column);
-                self.cursor.end_mcu(warnings);
-                column += 1;
+            let count = self.cursor.before_restart(self.shape.mcus.width - column);
+            column += if self.cursor.has_data() {
+                let decoded = self.decode_mcus(sink, column, count);
+                self.cursor.end_mcus(decoded, warnings);
+                decoded
             } else {
-                column += self.cursor.pass(self.mcus.width - column);
-            }
+                self.cursor.pass(count)
+            };
         }
     }
 
-    #[inline]
-    fn decode_mcu(&mut self, planes: &mut [CoefficientPlane], mcu_row: u32, mcu_column: u32) {
-        let SequentialScan { cursor, parts, tables, .. } = self;
-        for part in parts {
-            let (dc, ac) = (&tables[part.dc].1, &tables[part.ac].1);
-            let plane = &mut planes[part.component];
-            for block_row in 0..part.rows {
-                for block_column in 0..part.columns {
-                    let (row, column) = (mcu_row * part.rows + block_row, mcu_column * part.columns + block_column);
-                    part.predictor =
-                        part.predictor.wrapping_add(decode_dc(dc, &mut cursor.reader, &mut cursor.bad_codes));
-                    if plane.contains(row, column) {
-                        let index = plane.index(row, column);
-                        let block = &mut plane.blocks[index];
-                        // Stored in 16 bits, as libjpeg does: damaged files wrap.
-                        block[0] = part.predictor as i16;
-                        let last = decode_ac(ac, &mut cursor.reader, block, &mut cursor.bad_codes);
-                        // A scan that repeats a component leaves the coefficients that it does not send.
-                        plane.last_nonzero[index] = plane.last_nonzero[index].max(last);
-                    } else {
-                        skip_ac(ac, &mut cursor.reader, &mut cursor.bad_codes);
-                    }
+    fn decode_mcus(&mut self, sink: &mut impl BlockSink, first_column: u32, count: u32) -> u32 {
+        simd::decode_mcus(self.level, McuRun { scan: self, sink, first_column, count })
+    }
+}
+
+/// MCUs of one row, without a restart between them.
+pub(crate) struct McuRun<'r, 'a, S> {
+    scan: &'r mut SequentialScan<'a>,
+    sink: &'r mut S,
+    first_column: u32,
+    count: u32,
+}
+
+impl<S: BlockSink> McuRun<'_, '_, S> {
+    /// Decodes them, at least one and none after one that is damaged. Returns how many.
+    #[inline(always)]
+    pub(crate) fn decode(self) -> u32 {
+        let SequentialScan { cursor, shape: ScanShape { blocks, tables, .. }, predictors, .. } = self.scan;
+        let mut bits = cursor.reader.bits();
+        let mut decoded = 0;
+        while decoded < self.count && !bits.overdrawn() && cursor.bad_codes == 0 {
+            for block in blocks.iter() {
+                let (dc, ac) = (&tables.dc[block.dc].1, &tables.ac[block.ac].1);
+                let mut decoder = BlockDecoder { dc, ac, cursor, bits };
+                let symbols = decoder.block::<S>(&mut predictors[block.part], self.sink.room());
+                bits = decoder.bits;
+                let column = (self.first_column + decoded) * block.columns + block.column;
+                self.sink.end_block(&block.place, column, symbols);
+            }
+            decoded += 1;
+        }
+        cursor.reader.set_bits(bits);
+        decoded
+    }
+}
+
+/// Decodes blocks of one component, the reader's bits in registers.
+pub(super) struct BlockDecoder<'d, 'a> {
+    pub(super) dc: &'d HuffmanTable,
+    pub(super) ac: &'d AcTable,
+    pub(super) cursor: &'d mut ScanCursor<'a>,
+    pub(super) bits: Bits,
+}
+
+impl BlockDecoder<'_, '_> {
+    /// Decodes a block (T.81 F.2.2) to symbols. Returns how many.
+    #[inline(always)]
+    pub(super) fn block<S: BlockSink>(&mut self, predictor: &mut i32, symbols: &mut [u32; ROOM]) -> usize {
+        self.refill();
+        *predictor = predictor.wrapping_add(self.dc_difference());
+        // Kept in 16 bits, as libjpeg does: damaged files wrap.
+        symbols[0] = (*predictor as u32) << 16;
+        let mut count = usize::from(S::KEEPS_ZERO_DC || symbols[0] != 0);
+        // At least 25 bits are left, enough for two look-ups; a refill lasts for five.
+        let mut k = self.one_entry(1, symbols, &mut count);
+        if k < END {
+            k = self.one_entry(k, symbols, &mut count);
+        }
+        'block: while k < END {
+            self.refill();
+            for _ in 0..4 {
+                k = self.one_entry(k, symbols, &mut count);
+                if k >= END {
+                    break 'block;
                 }
             }
         }
+        // A run past the end of a damaged block hits its last coefficient.
+        let last = &mut symbols[count.saturating_sub(1) & (ROOM - 1)];
+        if *last & 0xFFFF > 63 {
+            *last = *last & 0xFFFF_0000 | 63;
+        }
+        count
+    }
+
+    #[inline(always)]
+    fn refill(&mut self) {
+        self.bits = self.cursor.reader.refilled(self.bits);
+    }
+
+    /// Decodes what one look-up gives at zigzag index `k`. Returns the index after it, [`END`] or more at the block's end.
+    #[inline(always)]
+    fn one_entry(&mut self, k: u32, symbols: &mut [u32; ROOM], count: &mut usize) -> u32 {
+        let entry = self.ac.entry(self.bits.peek(LOOKAHEAD));
+        let next = k + entry.advance();
+        if next >= END && !entry.ends_block_at(k) {
+            return self.one_symbol(k, symbols, count);
+        }
+        let [first, second] = entry.symbols(k);
+        symbols[*count & (ROOM - 1)] = first;
+        symbols[(*count + 1) & (ROOM - 1)] = second;
+        *count += entry.coefficients();
+        self.bits.consume(entry.bits());
+        next
+    }
+
+    #[inline(always)]
+    fn dc_difference(&mut self) -> i32 {
+        let symbol = self.dc.decode_bits(&mut self.bits, &mut self.cursor.bad_codes);
+        self.bits.take_signed(symbol.size())
+    }
+
+    /// Decodes one symbol, however long, at zigzag index `k`. Returns the index after it.
+    #[inline(always)]
+    fn one_symbol(&mut self, k: u32, symbols: &mut [u32; ROOM], count: &mut usize) -> u32 {
+        self.refill();
+        let next = self.one_symbol_of_available_bits(k, symbols, count);
+        self.refill();
+        next
+    }
+
+    #[inline(always)]
+    fn one_symbol_of_available_bits(&mut self, k: u32, symbols: &mut [u32; ROOM], count: &mut usize) -> u32 {
+        let symbol = self.ac.single.decode_bits(&mut self.bits, &mut self.cursor.bad_codes);
+        let value = match (symbol.value(), symbol.size()) {
+            (0, 0) if symbol.run() == 15 => return k + 16,
+            (0, 0) => return END,
+            (0, size) => self.bits.take_signed(size),
+            (value, _) => value,
+        };
+        symbols[*count & (ROOM - 1)] = (value as u32) << 16 | (k + symbol.run());
+        *count += 1;
+        k + symbol.run() + 1
     }
 }
 
@@ -162,52 +295,3 @@ pub(super) const NATURAL: [u8; 128] = {
     }
     natural
 };
-
-/// Decodes a block's AC coefficients (T.81 F.2.2.2) into a block whose AC coefficients are 0. Returns the
-/// zigzag index of the last one.
-#[inline(always)]
-fn decode_ac(table: &HuffmanTable, reader: &mut BitReader, block: &mut Block, bad_codes: &mut u32) -> u8 {
-    let mut last = 0;
-    let mut k = 1u32;
-    while k < 64 {
-        reader.refill();
-        let symbol = table.decode(reader, bad_codes);
-        let mut value = symbol.value();
-        if value == 0 {
-            match (symbol.size(), symbol.run()) {
-                (0, 15) => {
-                    k += 16;
-                    continue;
-                }
-                (0, _) => break,
-                (size, _) => value = reader.take_signed(size),
-            }
-        }
-        k += symbol.run();
-        last = k;
-        block[usize::from(NATURAL[(k & 127) as usize] & 63)] = value as i16;
-        k += 1;
-    }
-    last.min(63) as u8
-}
-
-/// Reads over a block's AC coefficients.
-#[inline(always)]
-fn skip_ac(table: &HuffmanTable, reader: &mut BitReader, bad_codes: &mut u32) {
-    let mut k = 1u32;
-    while k < 64 {
-        reader.refill();
-        let symbol = table.decode(reader, bad_codes);
-        if symbol.value() == 0 {
-            match (symbol.size(), symbol.run()) {
-                (0, 15) => {
-                    k += 16;
-                    continue;
-                }
-                (0, _) => break,
-                (size, _) => reader.consume(size),
-            }
-        }
-        k += symbol.run() + 1;
-    }
-}

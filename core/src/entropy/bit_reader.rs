@@ -1,105 +1,41 @@
-//! Bits of a scan, up to the next marker, and libjpeg's way across restart markers.
+//! Bits of a scan, up to the next marker.
 //!
 //! Beyond the data's end all bits are 0, as libjpeg-turbo has them; [`BitReader::overdrawn`] tells afterwards
 //! whether any of those were taken.
 
-use crate::codestream::{Marker, Scan};
-use crate::warning::{Warning, Warnings};
+use super::scan_data::ScanData;
+use crate::codestream::Scan;
+use crate::warning::Warnings;
 
-/// Reads a scan's bits, most significant first, with FF 00 unstuffed.
+/// Reads a scan's bits, most significant first.
 pub(crate) struct BitReader<'a> {
-    /// The file up to the scan's end.
-    data: &'a [u8],
-    position: usize,
-    /// What ends the scan: its marker, or EOI at the end of the file as libjpeg supposes.
-    end: Marker,
-    /// The marker that stopped the reading; the next restart deals with it.
-    marker: Option<Marker>,
-    /// The next bits, left-aligned. Bits below `available` are either 0 or already right.
-    bits: u64,
-    /// Bits that may be taken; negative when zeros beyond the end were taken.
-    available: i32,
+    data: ScanData<'a>,
+    bits: Bits,
 }
 
-impl<'a> BitReader<'a> {
-    pub(crate) fn new(bytes: &'a [u8], scan: &Scan) -> Self {
-        BitReader {
-            data: &bytes[..scan.data.end],
-            position: scan.data.start,
-            end: scan.end.unwrap_or(Marker::EOI),
-            marker: None,
-            bits: 0,
-            available: 0,
-        }
-    }
+/// The part of a reader that changes with every symbol. Inner loops take it out of the reader, which keeps it in
+/// registers, and put it back.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Bits {
+    /// The next bits, left-aligned. Bits below `available` are either 0 or already right.
+    window: u64,
+    /// Bits that may be taken; negative when zeros beyond the end were taken.
+    available: i32,
+    /// Index in the reader's chunk of the byte that is read next.
+    position: usize,
+}
 
-    /// Makes at least 32 bits available, as far as the data goes. One call suffices for a Huffman code and
-    /// its extra bits (16 + 15).
-    #[inline(always)]
-    pub(crate) fn refill(&mut self) {
-        if self.available < 32 {
-            self.fill();
-        }
-    }
-
-    #[inline]
-    fn fill(&mut self) {
-        if self.marker.is_none()
-            && let Some(Ok(next)) = self.data.get(self.position..self.position + 8).map(<[u8; 8]>::try_from)
-        {
-            let next = u64::from_be_bytes(next);
-            if !has_ff_byte(next) {
-                self.bits |= next >> self.available;
-                let bytes = (63 - self.available) >> 3;
-                self.position += bytes as usize;
-                self.available += bytes * 8;
-                return;
-            }
-        }
-        self.fill_near_marker();
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn fill_near_marker(&mut self) {
-        while self.available <= 56 && self.marker.is_none() {
-            let Some(&byte) = self.data.get(self.position) else {
-                self.marker = Some(self.end);
-                return;
-            };
-            self.position += 1;
-            if byte == 0xFF {
-                // Any number of FF before a 00 counts as one data byte FF, as libjpeg takes it.
-                let fill = self.data[self.position..].iter().take_while(|&&byte| byte == 0xFF).count();
-                self.position += fill;
-                match self.data.get(self.position) {
-                    Some(0) => self.position += 1,
-                    Some(&code) => {
-                        self.position += 1;
-                        self.marker = Some(Marker(code));
-                        return;
-                    }
-                    None => {
-                        self.marker = Some(self.end);
-                        return;
-                    }
-                }
-            }
-            self.bits |= u64::from(byte) << (56 - self.available);
-            self.available += 8;
-        }
-    }
-
+impl Bits {
     /// The next `count` bits, 1..=32, without taking them.
     #[inline(always)]
     pub(crate) fn peek(&self, count: u32) -> u32 {
-        (self.bits >> (64 - count)) as u32
+        (self.window >> (64 - count)) as u32
     }
 
-    /// Takes bits that [`refill`](Self::refill) made available.
+    /// Takes `count` bits, 0..=63, that a refill made available.
     #[inline(always)]
     pub(crate) fn consume(&mut self, count: u32) {
-        self.bits <<= count;
+        self.window <<= count & 63;
         self.available -= count as i32;
     }
 
@@ -111,12 +47,23 @@ impl<'a> BitReader<'a> {
         bits
     }
 
-    /// Takes `size` bits, 1..=15, and extends their sign (T.81 F.2.2.1, EXTEND).
+    /// The `size` bits, 1..=15, behind the next `skipped`, 0..=16, with their sign extended (T.81 F.2.2.1, EXTEND).
+    /// Anything if `size` is 0.
+    #[inline(always)]
+    pub(crate) fn peek_signed(&self, skipped: u32, size: u32) -> i32 {
+        let bits = self.window << (skipped & 63);
+        // Negative values are the magnitude's complement.
+        let negative = !(bits as i64 >> 63);
+        let magnitude = (bits ^ negative as u64) >> (size.wrapping_neg() & 63);
+        (magnitude as i32 ^ negative as i32).wrapping_sub(negative as i32)
+    }
+
+    /// Takes `size` bits, 0..=15, as [`peek_signed`](Self::peek_signed) gives them; no bits are 0.
     #[inline(always)]
     pub(crate) fn take_signed(&mut self, size: u32) -> i32 {
-        let negative = !((self.bits as i64) >> 63) as i32;
-        let value = self.take(size) as i32;
-        value + (negative & (1 - (1 << size)))
+        let value = self.peek_signed(0, size);
+        self.consume(size);
+        if size == 0 { 0 } else { value }
     }
 
     /// Whether bits beyond the end of the data were taken.
@@ -125,102 +72,128 @@ impl<'a> BitReader<'a> {
         self.available < 0
     }
 
-    /// Byte offset of what is read next, to within the 8 bytes that are read ahead.
-    pub(crate) fn offset(&self) -> usize {
-        self.position
+    /// Takes in the first `count` of the bytes that come next.
+    #[inline(always)]
+    fn append(&mut self, next: u64, count: usize) {
+        self.window |= next >> self.available;
+        self.position += count;
+        self.available += 8 * count as i32;
     }
 
-    /// Bytes from here to the scan's end that were not even read ahead; markers and fill bytes are not counted.
-    pub(crate) fn unread_bytes(&self) -> usize {
-        let rest = &self.data[self.position.min(self.data.len())..];
-        let is_data = |(index, &byte): (usize, &u8)| match byte {
-            0xFF => rest.get(index + 1) == Some(&0),
-            _ => index == 0 || rest[index - 1] != 0xFF,
-        };
-        rest.iter().enumerate().filter(|&entry| is_data(entry)).count()
-    }
-
-    /// Skips to the expected restart marker, or resynchronises as libjpeg's `jpeg_resync_to_restart` does.
-    /// Returns whether there is data to read: if not, a marker lies ahead that only a later restart (or
-    /// nothing) can pass.
-    pub(crate) fn restart(&mut self, expected: u8, warnings: &mut Warnings) -> bool {
-        let unread_bytes = self.available.max(0) as usize / 8;
-        self.bits = 0;
-        self.available = 0;
-        let mut marker = match self.marker {
-            Some(marker) => {
-                if unread_bytes > 0 {
-                    warnings.push(Warning::BytesBeforeRestart { count: unread_bytes, offset: self.position });
-                }
-                marker
-            }
-            None => self.next_marker(unread_bytes, warnings),
-        };
-        if marker.restart_number() == Some(expected) {
-            self.marker = None;
-            return true;
-        }
-        warnings.push(Warning::RestartMismatch { found: marker, expected, offset: self.position.saturating_sub(2) });
-        loop {
-            let ahead = marker.restart_number().map(|number| (number + 8 - expected) % 8);
-            match ahead {
-                // Not a marker of a scan at all: look further.
-                None if marker.is_below_sof() => {}
-                // The scan is over, or one or two restarts were lost: this interval stays empty.
-                None | Some(1 | 2) => {
-                    self.marker = Some(marker);
-                    return false;
-                }
-                // An earlier one again: look further.
-                Some(6 | 7) => {}
-                // The expected one, or too far off to believe: read on behind it.
-                Some(_) => {
-                    self.marker = None;
-                    return true;
-                }
-            }
-            marker = self.next_marker(0, warnings);
-        }
-    }
-
-    /// Skips bytes to the next marker.
-    fn next_marker(&mut self, already_skipped: usize, warnings: &mut Warnings) -> Marker {
-        let mut skipped = already_skipped;
-        let marker = loop {
-            let rest = &self.data[self.position..];
-            let Some(to_ff) = memchr::memchr(0xFF, rest) else {
-                skipped += rest.len();
-                self.position = self.data.len();
-                break self.end;
-            };
-            let fill = rest[to_ff..].iter().take_while(|&&byte| byte == 0xFF).count();
-            skipped += to_ff;
-            self.position += to_ff + fill;
-            match self.data.get(self.position) {
-                None => break self.end,
-                Some(0) => {
-                    self.position += 1;
-                    skipped += 2;
-                }
-                Some(&code) => {
-                    self.position += 1;
-                    break Marker(code);
-                }
-            }
-        };
-        if skipped > 0 {
-            warnings.push(Warning::BytesBeforeRestart { count: skipped, offset: self.position.saturating_sub(2) });
-        }
-        marker
+    /// Whole bytes that there is room for.
+    #[inline(always)]
+    fn room(&self) -> usize {
+        (63 - self.available) as usize >> 3
     }
 }
 
-/// Whether any of the eight bytes is FF.
-#[inline(always)]
-fn has_ff_byte(bytes: u64) -> bool {
-    const LOW: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    (!bytes).wrapping_sub(LOW) & bytes & HIGH != 0
+impl<'a> BitReader<'a> {
+    pub(crate) fn new(bytes: &'a [u8], scan: &Scan) -> Self {
+        BitReader { data: ScanData::new(bytes, scan), bits: Bits::default() }
+    }
+
+    /// What inner loops take out, and put back with [`set_bits`](Self::set_bits).
+    #[inline(always)]
+    pub(crate) fn bits(&self) -> Bits {
+        self.bits
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_bits(&mut self, bits: Bits) {
+        self.bits = bits;
+    }
+
+    /// Makes at least 32 bits available, as far as the data goes. One call suffices for a Huffman code and
+    /// its extra bits (16 + 15).
+    #[inline(always)]
+    pub(crate) fn refill(&mut self) {
+        if self.bits.available < 32 {
+            self.bits = self.refilled(self.bits);
+        }
+    }
+
+    /// At least 56 available bits, as far as the data goes.
+    #[inline(always)]
+    pub(crate) fn refilled(&mut self, mut bits: Bits) -> Bits {
+        match self.data.eight_bytes(bits.position) {
+            Some(next) => {
+                bits.append(next, bits.room());
+                bits
+            }
+            None => {
+                // Nothing but what two registers hold goes through the call: the rest stays where it is.
+                self.bits.position = bits.position;
+                let (window, available) = self.refilled_at_chunk_end(bits.window, bits.available);
+                Bits { window, available, position: self.bits.position }
+            }
+        }
+    }
+
+    /// Refills from `self.bits.position` on, and moves that.
+    #[cold]
+    #[inline(never)]
+    fn refilled_at_chunk_end(&mut self, window: u64, available: i32) -> (u64, i32) {
+        let mut bits = Bits { window, available, position: self.bits.position };
+        bits.position = self.data.load_more(bits.position);
+        let rest = self.data.rest(bits.position);
+        if rest.is_empty() {
+            return (window, available);
+        }
+        let count = bits.room().min(rest.len());
+        let mut next = [0; 8];
+        next[..count].copy_from_slice(&rest[..count]);
+        bits.append(u64::from_be_bytes(next), count);
+        self.bits.position = bits.position;
+        (bits.window, bits.available)
+    }
+
+    /// Takes the next `count` bits, 1..=16, that [`refill`](Self::refill) made available.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, count: u32) -> u32 {
+        self.bits.take(count)
+    }
+
+    /// Takes `size` bits as [`Bits::take_signed`] does.
+    #[inline(always)]
+    pub(crate) fn take_signed(&mut self, size: u32) -> i32 {
+        self.bits.take_signed(size)
+    }
+
+    /// Whether bits beyond the end of the data were taken.
+    #[inline(always)]
+    pub(crate) fn overdrawn(&self) -> bool {
+        self.bits.overdrawn()
+    }
+
+    /// Bits taken since reading began, with those of `bits` taken out of this reader. Of no meaning after a restart.
+    #[inline(always)]
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn bits_taken(&self, bits: &Bits) -> u64 {
+        (8 * self.data.data_bytes_before(bits.position)).wrapping_add_signed(-i64::from(bits.available))
+    }
+
+    /// Byte offset of what is read next, to within the 8 bytes that are read ahead.
+    pub(crate) fn offset(&self) -> usize {
+        self.data.offset(self.bits.position)
+    }
+
+    /// Whole bytes from here to the scan's end; markers and fill bytes are not counted.
+    pub(crate) fn unread_bytes(&self) -> usize {
+        self.read_ahead() + self.data.bytes_from(self.bits.position)
+    }
+
+    /// Whole bytes taken from the chunk but not used.
+    fn read_ahead(&self) -> usize {
+        self.bits.available.max(0) as usize / 8
+    }
+
+    /// Skips to the expected restart marker, or resynchronises as [`ScanData::restart`] does. Returns whether there
+    /// is data to read.
+    pub(crate) fn restart(&mut self, expected: u8, warnings: &mut Warnings) -> bool {
+        let has_data = self.data.restart(self.bits.position, self.read_ahead(), expected, warnings);
+        self.bits = Bits::default();
+        has_data
+    }
 }
 
 #[cfg(test)]

@@ -68,13 +68,23 @@ impl<'a> ScanCursor<'a> {
         !self.out_of_data
     }
 
+    /// At most `count` MCUs, and none beyond the next restart; at least 1.
+    #[inline(always)]
+    pub(super) fn before_restart(&self, count: u32) -> u32 {
+        if self.restart_interval == 0 { count } else { count.min(self.until_restart) }
+    }
+
     /// Passes over MCUs for which nothing is read: at most `count`, and none beyond the next restart.
     /// Returns how many, at least 1.
     pub(super) fn pass(&mut self, count: u32) -> u32 {
-        let passed = if self.restart_interval == 0 { count } else { count.min(self.until_restart) };
-        self.mcu += u64::from(passed);
-        self.until_restart = self.until_restart.saturating_sub(passed);
+        let passed = self.before_restart(count);
+        self.advance(passed);
         passed
+    }
+
+    fn advance(&mut self, mcus: u32) {
+        self.mcu += u64::from(mcus);
+        self.until_restart = self.until_restart.saturating_sub(mcus);
     }
 
     /// Whether all MCUs to the scan's end are empty.
@@ -85,11 +95,17 @@ impl<'a> ScanCursor<'a> {
     /// Ends an MCU that was read.
     #[inline(always)]
     pub(super) fn end_mcu(&mut self, warnings: &mut Warnings) {
+        self.end_mcus(1, warnings);
+    }
+
+    /// Ends MCUs that were read, of which only the last may be damaged.
+    #[inline(always)]
+    pub(super) fn end_mcus(&mut self, count: u32, warnings: &mut Warnings) {
+        self.advance(count - 1);
         if self.reader.overdrawn() || self.bad_codes > 0 {
             self.report_damage(warnings);
         }
-        self.mcu += 1;
-        self.until_restart = self.until_restart.saturating_sub(1);
+        self.advance(1);
     }
 
     #[cold]
@@ -106,10 +122,14 @@ impl<'a> ScanCursor<'a> {
         }
     }
 
+    /// Bytes behind the last MCU that go without a warning: libjpeg-turbo, which reads up to 7 ahead, does not always
+    /// notice so few.
+    pub(super) const TOLERATED_BYTES: usize = 3;
+
     /// Ends the scan after its last MCU: reports bytes that nobody read.
     pub(super) fn end_scan(&mut self, progressive: bool, warnings: &mut Warnings) {
         let count = self.reader.unread_bytes();
-        if !self.out_of_data && count > 0 {
+        if !self.out_of_data && count > Self::TOLERATED_BYTES {
             warnings.push(Warning::UnreadScanData { count, offset: self.reader.offset(), progressive });
         }
     }

@@ -1,10 +1,10 @@
 //! Huffman decoding by look-up (T.81 Annex C and F.2.2.3).
 
-use super::bit_reader::BitReader;
+use super::bit_reader::{BitReader, Bits};
 use crate::codestream::HuffmanSpec;
 
 /// Bits looked up at once. Nearly all codes of real files are shorter.
-const LOOKAHEAD: u32 = 10;
+pub(super) const LOOKAHEAD: u32 = 11;
 
 /// A table that decodes most symbols, and for AC their values too, in one look-up.
 pub(crate) struct HuffmanTable {
@@ -35,8 +35,15 @@ impl Symbol {
         Symbol(bits | u32::from(symbol >> 4) << 12 | (value as u32) << 16)
     }
 
+    /// Whether the code has more bits than are looked up at once.
     #[inline(always)]
-    fn bits(self) -> u32 {
+    pub(crate) fn is_too_long(self) -> bool {
+        self.0 == Self::TOO_LONG.0
+    }
+
+    /// Bits to take, the value's included if it came with the look-up.
+    #[inline(always)]
+    pub(crate) fn bits(self) -> u32 {
         self.0 & 0xFF
     }
 
@@ -116,26 +123,38 @@ impl HuffmanTable {
     /// they are taken as symbol 0 of 17 bits, as libjpeg does.
     #[inline(always)]
     pub(crate) fn decode(&self, reader: &mut BitReader, bad_codes: &mut u32) -> Symbol {
-        let symbol = self.lookup[reader.peek(LOOKAHEAD) as usize];
-        if symbol.bits() == 0 {
-            return self.decode_long(reader, bad_codes);
-        }
-        reader.consume(symbol.bits());
+        let mut bits = reader.bits();
+        let symbol = self.decode_bits(&mut bits, bad_codes);
+        reader.set_bits(bits);
         symbol
     }
 
+    /// As [`decode`](Self::decode), with the bits taken out of their reader.
+    #[inline(always)]
+    pub(crate) fn decode_bits(&self, bits: &mut Bits, bad_codes: &mut u32) -> Symbol {
+        let symbol = self.short_symbol(bits.peek(LOOKAHEAD) as usize);
+        let symbol = if symbol.is_too_long() { self.long_symbol(bits.peek(16), bad_codes) } else { symbol };
+        bits.consume(symbol.bits());
+        symbol
+    }
+
+    /// The symbol that the next [`LOOKAHEAD`] bits begin with, or one that is [too long](Symbol::is_too_long).
+    #[inline(always)]
+    pub(crate) fn short_symbol(&self, bits: usize) -> Symbol {
+        self.lookup[bits & ((1 << LOOKAHEAD) - 1)]
+    }
+
+    /// The symbol with a long code that the next 16 bits begin with.
     #[cold]
     #[inline(never)]
-    fn decode_long(&self, reader: &mut BitReader, bad_codes: &mut u32) -> Symbol {
+    fn long_symbol(&self, bits: u32, bad_codes: &mut u32) -> Symbol {
         for length in LOOKAHEAD + 1..=16 {
-            let code = reader.peek(length) as i32;
+            let code = (bits >> (16 - length)) as i32;
             if code <= self.max_code[length as usize] {
-                reader.consume(length);
                 let index = (code + self.first_symbol[length as usize]) & 0xFF;
                 return Symbol::new(length, self.symbols[index as usize]);
             }
         }
-        reader.consume(17);
         *bad_codes += 1;
         Symbol::new(17, 0)
     }

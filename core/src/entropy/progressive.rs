@@ -39,14 +39,14 @@ pub(super) fn decode_scans(
         };
         match (scan.spectral_start, scan.approximation_high) {
             (0, 0) => decoder.dc_first(planes, &mut tables, warnings)?,
-            (0, _) => decoder.dc_refine(planes, warnings),
+            (0, _) => decoder.dc_refine(planes, warnings)?,
             (_, 0) => {
                 let component = scan.components[0].component;
-                decoder.ac_first(&mut planes[component], &mut masks[component], &mut tables, warnings);
+                decoder.ac_first(&mut planes[component], &mut masks[component], &mut tables, warnings)?;
             }
             _ => {
                 let component = scan.components[0].component;
-                decoder.ac_refine(&mut planes[component], &mut masks[component], &mut tables, warnings);
+                decoder.ac_refine(&mut planes[component], &mut masks[component], &mut tables, warnings)?;
             }
         }
         if decoder.rows == mcus.height {
@@ -160,21 +160,42 @@ impl ScanDecoder<'_, '_> {
         }
     }
 
-    /// Calls `visit` with each block of an MCU: (part of the scan, block row, block column).
-    fn for_each_block(&mut self, row: u32, column: u32, mut visit: impl FnMut(&mut ScanCursor, usize, u32, u32)) {
-        if !self.scan.is_interleaved() {
-            return visit(&mut self.cursor, 0, row, column);
-        }
-        let scan = self.scan;
-        for (index, part) in scan.components.iter().enumerate() {
-            let sampling = self.frame.components[part.component].sampling;
-            let (columns, rows) = (u32::from(sampling.horizontal), u32::from(sampling.vertical));
-            for block_row in 0..rows {
-                for block_column in 0..columns {
-                    visit(&mut self.cursor, index, row * rows + block_row, column * columns + block_column);
+    /// Calls `decode` with each MCU that has data: (cursor, row, column, whether it is the first behind a restart).
+    /// It returns how many MCUs behind it have no bits of their own before the next restart.
+    fn for_each_mcu(
+        &mut self,
+        warnings: &mut Warnings,
+        mut decode: impl FnMut(&mut ScanCursor, u32, u32, bool) -> Result<u32, FormatError>,
+    ) -> Result<(), FormatError> {
+        let mut without_bits = 0;
+        let mut restarted = false;
+        for row in 0..self.rows {
+            if self.cursor.is_exhausted() {
+                break;
+            }
+            let mut column = 0;
+            while column < self.mcus_per_row {
+                self.mark_good(row);
+                if self.cursor.restart_if_due(warnings) {
+                    without_bits = 0;
+                    restarted = true;
                 }
+                let rest_of_row = self.mcus_per_row - column;
+                column += if !self.cursor.has_data() {
+                    self.cursor.pass(rest_of_row)
+                } else if without_bits > 0 {
+                    let passed = self.cursor.pass(rest_of_row.min(without_bits));
+                    without_bits -= passed;
+                    passed
+                } else {
+                    without_bits = decode(&mut self.cursor, row, column, restarted)?;
+                    restarted = false;
+                    self.cursor.end_mcu(warnings);
+                    1
+                };
             }
         }
+        Ok(())
     }
 
     /// First scan of the DC coefficients (T.81 G.1.2.1.1).
@@ -184,83 +205,50 @@ impl ScanDecoder<'_, '_> {
         tables: &mut TableCache,
         warnings: &mut Warnings,
     ) -> Result<(), FormatError> {
-        for part in &self.scan.components {
+        let (scan, frame) = (self.scan, self.frame);
+        for part in &scan.components {
             tables.with_values(part.dc_table);
         }
-        let built: Vec<&HuffmanTable> = self
-            .scan
+        let built: Vec<&HuffmanTable> = scan
             .components
             .iter()
             .map(|part| part.dc_table.and_then(|index| tables.built[index][0].as_ref()).expect("built above"))
             .collect();
-        let scan = self.scan;
-        let low = scan.approximation_low;
         let mut predictors = [0i32; 4];
-        let mut overflow = false;
-        for row in 0..self.rows {
-            if self.cursor.is_exhausted() {
-                break;
+        self.for_each_mcu(warnings, |cursor, row, column, restarted| {
+            if restarted {
+                predictors = [0; 4];
             }
-            let mut column = 0;
-            while column < self.mcus_per_row {
-                self.mark_good(row);
-                if self.cursor.restart_if_due(warnings) {
-                    predictors = [0; 4];
+            for_each_block(scan, frame, row, column, |part, block_row, block_column| {
+                let difference = decode_dc(built[part], &mut cursor.reader, &mut cursor.bad_codes);
+                let overflow = || FormatError::new(FormatErrorKind::DcOverflow, cursor.reader.offset(), None);
+                predictors[part] = predictors[part].checked_add(difference).ok_or_else(overflow)?;
+                let plane = &mut planes[scan.components[part].component];
+                if let Some(block) = plane.block_mut(block_row, block_column) {
+                    block[0] = (predictors[part] << scan.approximation_low) as i16;
                 }
-                if !self.cursor.has_data() {
-                    column += self.cursor.pass(self.mcus_per_row - column);
-                    continue;
-                }
-                let components = &scan.components;
-                self.for_each_block(row, column, |cursor, index, block_row, block_column| {
-                    let difference = decode_dc(built[index], &mut cursor.reader, &mut cursor.bad_codes);
-                    let sum = predictors[index].checked_add(difference);
-                    overflow |= sum.is_none();
-                    predictors[index] = sum.unwrap_or(0);
-                    let plane = &mut planes[components[index].component];
-                    if let Some(block) = plane.block_mut(block_row, block_column) {
-                        block[0] = (predictors[index] << low) as i16;
-                    }
-                });
-                if overflow {
-                    return Err(FormatError::new(FormatErrorKind::DcOverflow, self.cursor.reader.offset(), None));
-                }
-                self.cursor.end_mcu(warnings);
-                column += 1;
-            }
-        }
-        Ok(())
+                Ok(())
+            })?;
+            Ok(0)
+        })
     }
 
     /// Refinement of the DC coefficients: one bare bit per block (T.81 G.1.2.1.2).
-    fn dc_refine(&mut self, planes: &mut [CoefficientPlane], warnings: &mut Warnings) {
-        let scan = self.scan;
+    fn dc_refine(&mut self, planes: &mut [CoefficientPlane], warnings: &mut Warnings) -> Result<(), FormatError> {
+        let (scan, frame) = (self.scan, self.frame);
         let bit = 1i16 << scan.approximation_low;
-        for row in 0..self.rows {
-            if self.cursor.is_exhausted() {
-                break;
-            }
-            let mut column = 0;
-            while column < self.mcus_per_row {
-                self.mark_good(row);
-                self.cursor.restart_if_due(warnings);
-                if !self.cursor.has_data() {
-                    column += self.cursor.pass(self.mcus_per_row - column);
-                    continue;
+        self.for_each_mcu(warnings, |cursor, row, column, _| {
+            for_each_block(scan, frame, row, column, |part, block_row, block_column| {
+                cursor.reader.refill();
+                let set = cursor.reader.take(1) != 0;
+                let plane = &mut planes[scan.components[part].component];
+                if set && let Some(block) = plane.block_mut(block_row, block_column) {
+                    block[0] |= bit;
                 }
-                let components = &scan.components;
-                self.for_each_block(row, column, |cursor, index, block_row, block_column| {
-                    cursor.reader.refill();
-                    let set = cursor.reader.take(1) != 0;
-                    let plane = &mut planes[components[index].component];
-                    if set && let Some(block) = plane.block_mut(block_row, block_column) {
-                        block[0] |= bit;
-                    }
-                });
-                self.cursor.end_mcu(warnings);
-                column += 1;
-            }
-        }
+                Ok(())
+            })?;
+            Ok(0)
+        })
     }
 
     /// First scan of a band of AC coefficients (T.81 G.1.2.2).
@@ -270,38 +258,13 @@ impl ScanDecoder<'_, '_> {
         masks: &mut NonzeroMasks,
         tables: &mut TableCache,
         warnings: &mut Warnings,
-    ) {
+    ) -> Result<(), FormatError> {
         let table = tables.with_values(self.scan.components[0].ac_table);
         let band = Band::of(self.scan);
-        let mut end_of_band_run = 0u32;
-        for row in 0..self.rows {
-            if self.cursor.is_exhausted() {
-                break;
-            }
-            let mut column = 0;
-            while column < self.mcus_per_row {
-                self.mark_good(row);
-                if self.cursor.restart_if_due(warnings) {
-                    end_of_band_run = 0;
-                }
-                if !self.cursor.has_data() {
-                    column += self.cursor.pass(self.mcus_per_row - column);
-                    continue;
-                }
-                if end_of_band_run > 0 {
-                    let passed = self.cursor.pass(end_of_band_run.min(self.mcus_per_row - column));
-                    end_of_band_run -= passed;
-                    column += passed;
-                    continue;
-                }
-                let mask = masks.at(row, column);
-                let block = plane.block_mut(row, column);
-                end_of_band_run =
-                    ac_first_block(&band, table, &mut self.cursor.reader, &mut self.cursor.bad_codes, block, mask);
-                self.cursor.end_mcu(warnings);
-                column += 1;
-            }
-        }
+        self.for_each_mcu(warnings, |cursor, row, column, _| {
+            let (block, mask) = (plane.block_mut(row, column), masks.at(row, column));
+            Ok(ac_first_block(&band, table, &mut cursor.reader, &mut cursor.bad_codes, block, mask))
+        })
     }
 
     /// Refinement of a band of AC coefficients (T.81 G.1.2.3).
@@ -311,33 +274,44 @@ impl ScanDecoder<'_, '_> {
         masks: &mut NonzeroMasks,
         tables: &mut TableCache,
         warnings: &mut Warnings,
-    ) {
+    ) -> Result<(), FormatError> {
         let table = tables.without_values(self.scan.components[0].ac_table);
         let band = Band::of(self.scan);
         let mut end_of_band_run = 0u32;
-        for row in 0..self.rows {
-            if self.cursor.is_exhausted() {
-                break;
+        self.for_each_mcu(warnings, |cursor, row, column, restarted| {
+            if restarted {
+                end_of_band_run = 0;
             }
-            let mut column = 0;
-            while column < self.mcus_per_row {
-                self.mark_good(row);
-                if self.cursor.restart_if_due(warnings) {
-                    end_of_band_run = 0;
-                }
-                if !self.cursor.has_data() {
-                    column += self.cursor.pass(self.mcus_per_row - column);
-                    continue;
-                }
-                let mask = masks.at(row, column);
-                let block = plane.block_mut(row, column);
-                let mut refinement = Refinement { band: &band, reader: &mut self.cursor.reader, block, mask };
-                refinement.block(table, &mut end_of_band_run, &mut self.cursor.bad_codes);
-                self.cursor.end_mcu(warnings);
-                column += 1;
+            let (block, mask) = (plane.block_mut(row, column), masks.at(row, column));
+            let mut refinement = Refinement { band: &band, reader: &mut cursor.reader, block, mask };
+            refinement.block(table, &mut end_of_band_run, &mut cursor.bad_codes);
+            Ok(0)
+        })
+    }
+}
+
+/// Calls `visit` with each block of an MCU: (part of the scan, block row, block column).
+#[inline]
+fn for_each_block(
+    scan: &Scan,
+    frame: &Frame,
+    row: u32,
+    column: u32,
+    mut visit: impl FnMut(usize, u32, u32) -> Result<(), FormatError>,
+) -> Result<(), FormatError> {
+    if !scan.is_interleaved() {
+        return visit(0, row, column);
+    }
+    for (index, part) in scan.components.iter().enumerate() {
+        let sampling = frame.components[part.component].sampling;
+        let (columns, rows) = (u32::from(sampling.horizontal), u32::from(sampling.vertical));
+        for block_row in 0..rows {
+            for block_column in 0..columns {
+                visit(index, row * rows + block_row, column * columns + block_column)?;
             }
         }
     }
+    Ok(())
 }
 
 /// The coefficients that a scan codes.

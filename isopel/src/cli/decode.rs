@@ -64,7 +64,8 @@ pub(crate) struct DecodeArgs {
     strict: bool,
     #[command(flatten)]
     device: DeviceArgs,
-    /// Files that are decoded at the same time; 0 for as many as there are cores. One file is decoded by one thread
+    /// Files that are decoded at the same time; 0 for as many as there are cores. A large file by itself is
+    /// decoded by all of them
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
     /// Don't print a line for each file written

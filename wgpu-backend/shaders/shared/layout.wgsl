@@ -25,21 +25,21 @@ struct Component {
     factor_y: u32,
 }
 
-// One plane of pixels of one tile.
+// One plane of pixels of one tile. Rows and columns are display's, counted from the tile's own first.
 struct Output {
     first_group: u32,
-    // Words of the target that it touches: the first, and how many.
-    first_word: u32,
-    words: u32,
-    // Byte of the target at which row 0 begins, as a signed number: bands lie behind it.
-    start: i32,
+    // Invocations.
+    items: u32,
+    // Byte of the target at which row 0 begins, and bytes from one row to the next.
+    start: u32,
     stride: u32,
-    row_bytes: u32,
+    // Pixels of a row, and rows.
+    width: u32,
+    rows: u32,
     bytes_per_pixel: u32,
-    // Display rows that are written.
-    first_row: u32,
-    end_row: u32,
-    // From display to stored coordinates: stored = origin + across * x + down * y.
+    // Quads that a row has at most; 0 where none are written as quads.
+    quads: u32,
+    // From display to stored coordinates: stored = origin + across * column + down * row.
     origin_x: i32,
     origin_y: i32,
     across_x: i32,
@@ -51,6 +51,12 @@ struct Output {
     channels: u32,
     // Index of the first component.
     component: u32,
+}
+
+// A quad is four pixels beside each other in a row that fill whole words. How many pixels of a row come before the
+// first: 3 and 1 bytes per pixel reach a word's border after at most 3, whole words are there from the start.
+fn before_quads(bytes_per_pixel: u32, row_start: u32) -> u32 {
+    return (0u - row_start * bytes_per_pixel) & 3u;
 }
 
 const FILTER_NONE: u32 = 0u;
@@ -71,3 +77,6 @@ const COLOR_COPY_4: u32 = 6u;
 // Channels 0 to 3 are the colour's own; these are made.
 const CHANNEL_OPAQUE: u32 = 4u;
 const CHANNEL_LUMA: u32 = 5u;
+
+// The first three channels as they come.
+const ORDER_RGB: u32 = 0x020100u;

@@ -51,13 +51,30 @@ fn random(state: &mut u64) -> u64 {
 }
 
 fn last_nonzero(block: &Block) -> u8 {
-    let zigzag = &crate::codestream::ZIGZAG;
+    let zigzag = &ZIGZAG;
     (0..64).rev().find(|&k| block[usize::from(zigzag[k])] != 0).unwrap_or(0) as u8
 }
 
 fn transformed(block: &Block, last: u8, quant: &[u16; 64]) -> [u8; 64] {
     let mut out = [0; 64];
     dequant_idct(block, last, quant, &mut out, 8);
+    out
+}
+
+/// A block's packed coefficients, in any order.
+fn symbols(block: &Block) -> Vec<u32> {
+    let coefficient = |zigzag: u32| (block[usize::from(ZIGZAG[zigzag as usize])] as u16, zigzag);
+    (0..64)
+        .rev()
+        .map(coefficient)
+        .filter(|&(value, _)| value != 0)
+        .map(|(value, zigzag)| u32::from(value) << 16 | zigzag)
+        .collect()
+}
+
+fn transformed_packed(block: &Block, quant: &[u16; 64]) -> [u8; 64] {
+    let mut out = [0; 64];
+    packed_block(&symbols(block), &ZigzagQuantizers::new(quant), &mut out, 8);
     out
 }
 
@@ -70,7 +87,7 @@ fn equals_the_contract_on_random_blocks_of_every_density_and_size() {
         let mut block = [0; 64];
         for k in 0..count as usize {
             let value = (random(&mut state) as i16) >> (15 - magnitude_bits);
-            block[usize::from(crate::codestream::ZIGZAG[k])] = value;
+            block[usize::from(ZIGZAG[k])] = value;
         }
         let quant_bits = random(&mut state) % 17;
         let quant: [u16; 64] =
@@ -78,6 +95,7 @@ fn equals_the_contract_on_random_blocks_of_every_density_and_size() {
         let last = last_nonzero(&block);
         let expected = reference(&block, &quant);
         assert_eq!(transformed(&block, last, &quant), expected, "round {round}, seed 7");
+        assert_eq!(transformed_packed(&block, &quant), expected, "round {round}, seed 7");
         // A later end never changes the samples.
         assert_eq!(transformed(&block, 63, &quant), expected, "round {round}, seed 7");
     }
@@ -90,6 +108,7 @@ fn the_flat_shortcut_wraps_where_the_full_way_saturates() {
     let quant = [1; 64];
     let flat = transformed(&block, 0, &quant);
     assert_eq!(flat, reference(&block, &quant));
+    assert_eq!(transformed_packed(&block, &quant), flat);
     // 16383 << 2 wraps to -4: the sample is not white.
     assert_eq!(flat[0], 128);
     block[8] = 1;
@@ -106,6 +125,47 @@ fn writes_only_its_eight_by_eight_samples() {
         for (index, &sample) in out.iter().enumerate() {
             let inside = (3..11).contains(&(index % 20));
             assert_eq!(sample == 9, !inside, "index {index}");
+        }
+    }
+}
+
+/// Both ways into a transformer, block after block.
+#[test]
+fn transformers_give_the_same_samples_at_every_level() {
+    let mut state = 11;
+    let quant: [u16; 64] = std::array::from_fn(|index| 1 + 3 * index as u16);
+    let quantizers = ZigzagQuantizers::new(&quant);
+    let blocks: Vec<Block> = (0..501)
+        .map(|_| {
+            let (count, magnitude_bits) = (random(&mut state) % 12, random(&mut state) % 16);
+            let mut block = [0; 64];
+            for _ in 0..count {
+                let natural = random(&mut state) % if count < 4 { 8 } else { 64 };
+                block[natural as usize] = (random(&mut state) as i16) >> (15 - magnitude_bits);
+            }
+            block
+        })
+        .collect();
+    let stride = 8 * blocks.len();
+    let expected: Vec<[u8; 64]> = blocks.iter().map(|block| reference(block, &quant)).collect();
+    for level in Level::available() {
+        for packed in [false, true] {
+            let mut samples = vec![0; 8 * stride];
+            let mut plane = SamplePlane { samples: &mut samples, stride };
+            let mut transformer = BlockTransformer::new(level);
+            for (index, block) in blocks.iter().enumerate() {
+                if packed {
+                    transformer.packed_block(&symbols(block), &quantizers, &mut plane, 8 * index);
+                } else {
+                    transformer.block(block, last_nonzero(block), &quant, &mut plane, 8 * index);
+                }
+            }
+            transformer.finish(&mut plane);
+            for (index, expected) in expected.iter().enumerate() {
+                let found: Vec<u8> =
+                    (0..8).flat_map(|row| &samples[row * stride + 8 * index..][..8]).copied().collect();
+                assert!(found == expected, "{level:?}, packed {packed}, block {index}, seed 11");
+            }
         }
     }
 }

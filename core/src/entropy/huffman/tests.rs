@@ -1,19 +1,5 @@
 use super::*;
-use crate::codestream::{Marker, Scan};
-
-fn scan(len: usize) -> Scan {
-    Scan {
-        offset: 0,
-        components: Vec::new(),
-        spectral_start: 0,
-        spectral_end: 63,
-        approximation_high: 0,
-        approximation_low: 0,
-        restart_interval: 0,
-        data: 0..len,
-        end: Some(Marker::EOI),
-    }
-}
+use crate::entropy::test_scan::scan;
 
 /// A code with symbols of every length that leaves the all-ones code free.
 fn one_code_of_each_length() -> HuffmanSpec {
@@ -49,7 +35,7 @@ fn codes_of_all_lengths_decode_with_and_without_values() {
         let bytes = pack(&format!("{}{extra}{}", code(length), "01".repeat(20)));
 
         let mut bad_codes = 0;
-        let mut reader = BitReader::new(&bytes, &scan(bytes.len()));
+        let mut reader = BitReader::new(&bytes, &scan(bytes.len(), None));
         reader.refill();
         let decoded = HuffmanTable::with_values(&spec).decode(&mut reader, &mut bad_codes);
         let value = match (decoded.value(), decoded.size()) {
@@ -61,7 +47,7 @@ fn codes_of_all_lengths_decode_with_and_without_values() {
         assert_eq!(value, if size > 0 { 1 << (size - 1) } else { 0 }, "length {length}");
         assert_eq!(reader.take(16), 0b0101_0101_0101_0101, "length {length}");
 
-        let mut reader = BitReader::new(&bytes, &scan(bytes.len()));
+        let mut reader = BitReader::new(&bytes, &scan(bytes.len(), None));
         reader.refill();
         let decoded = HuffmanTable::without_values(&spec).decode(&mut reader, &mut bad_codes);
         assert_eq!((decoded.run(), decoded.size(), decoded.value()), (u32::from(symbol >> 4), size, 0));
@@ -72,7 +58,7 @@ fn codes_of_all_lengths_decode_with_and_without_values() {
 #[test]
 fn bits_that_are_no_code_count_as_symbol_0_of_17_bits() {
     let bytes = pack(&format!("{}{}", "1".repeat(17), "01".repeat(8)));
-    let mut reader = BitReader::new(&bytes, &scan(bytes.len()));
+    let mut reader = BitReader::new(&bytes, &scan(bytes.len(), None));
     reader.refill();
     let mut bad_codes = 0;
     let decoded = HuffmanTable::with_values(&one_code_of_each_length()).decode(&mut reader, &mut bad_codes);
@@ -84,7 +70,7 @@ fn bits_that_are_no_code_count_as_symbol_0_of_17_bits() {
 fn an_empty_table_has_only_bad_codes() {
     let spec = HuffmanSpec { counts: [0; 16], symbols: Vec::new() };
     let bytes = [0; 8];
-    let mut reader = BitReader::new(&bytes, &scan(8));
+    let mut reader = BitReader::new(&bytes, &scan(8, None));
     reader.refill();
     let mut bad_codes = 0;
     HuffmanTable::with_values(&spec).decode(&mut reader, &mut bad_codes);

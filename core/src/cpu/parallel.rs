@@ -1,0 +1,79 @@
+//! One image by several threads: coefficients first, then pixels band by band.
+
+use rayon::prelude::*;
+
+use super::reconstruct::Reconstruction;
+use super::{check_output, decode_into};
+use crate::entropy::SharedCoefficients;
+use crate::error::Error;
+use crate::outcome::{Image, Report, Route};
+use crate::pixels::PixelLayout;
+use crate::plan::DecodePlan;
+
+/// Pixels of images from which several threads are worth it.
+const MIN_PIXELS: u64 = 256 << 10;
+/// Rows of a band at least: each also transforms the MCUs that its edges take chroma from.
+const MIN_ROWS: usize = 64;
+/// Bands for each thread, so that all end at about the same time.
+const BANDS_PER_THREAD: usize = 4;
+
+/// Decodes a plan into memory allocated for it, on the threads of the current rayon pool. The pixels and the report are
+/// those of [`decode`](super::decode).
+///
+/// ```
+/// use isopel_core::cpu::{self, CpuBackend};
+/// use isopel_core::{Codestream, DecodeOptions, DecodePlan, Limits};
+/// # let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../samples/photo.jpg")).unwrap();
+/// let codestream = Codestream::parse(&bytes, &Limits::default())?;
+/// let plan = DecodePlan::new(&codestream, &DecodeOptions::default())?;
+/// let image = CpuBackend::new(2).install(|| cpu::decode_parallel(&plan))?;
+/// assert!(image.pixels == cpu::decode(&plan)?.pixels);
+/// # Ok::<(), isopel_core::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`decode`](super::decode).
+pub fn decode_parallel(plan: &DecodePlan) -> Result<Image, Error> {
+    let mut pixels = super::allocate(plan)?;
+    let report = decode_parallel_into(plan, plan.layout(), &mut pixels)?;
+    Ok(Image { pixels, report })
+}
+
+/// Decodes a plan into the caller's memory, on the threads of the current rayon pool. The pixels and the report are
+/// those of [`decode_into`].
+///
+/// What several threads can share: sequential scans without restart intervals that are decoded whole, and the
+/// reconstruction of everything, in formats of one plane. The rest, and damaged files, are decoded by one thread.
+/// Coefficients of the whole image are held meanwhile: some eight times the size of the file; if the memory limit does
+/// not allow that, one thread decodes.
+///
+/// # Errors
+/// As [`decode_into`].
+pub fn decode_parallel_into(plan: &DecodePlan, layout: &PixelLayout, output: &mut [u8]) -> Result<Report, Error> {
+    check_output(plan, layout, output)?;
+    let threads = rayon::current_num_threads();
+    let coefficients = 8 * plan.codestream().bytes().len() as u64;
+    let memory = plan.working_memory().saturating_mul(threads as u64).saturating_add(coefficients);
+    let worth_it = threads > 1 && layout.planes().len() == 1 && plan.output_size().pixels() >= MIN_PIXELS;
+    if !worth_it || plan.limits().check_memory(memory).is_err() {
+        return decode_into(plan, layout, output);
+    }
+    let Some((coefficients, found)) = SharedCoefficients::decode(plan)? else {
+        return decode_into(plan, layout, output);
+    };
+    let stride = layout.planes()[0].stride;
+    let height = plan.output_size().height as usize;
+    let rows = height.div_ceil(threads * BANDS_PER_THREAD).max(MIN_ROWS);
+    output[..layout.required_len()].par_chunks_mut(rows * stride).enumerate().try_for_each(|(index, output)| {
+        let first = index * rows;
+        let band = plan.band(first as u32..height.min(first + rows) as u32)?;
+        let layout = band.layout().clone().with_stride(stride)?;
+        let mut reconstruction = Reconstruction::new(&band, &layout);
+        coefficients.rows(&band, |row| {
+            reconstruction.transform(&row);
+            reconstruction.write_rows(row.index(), output);
+        });
+        Ok::<(), Error>(())
+    })?;
+    Ok(Report::new(plan, layout, Route::Cpu, found))
+}

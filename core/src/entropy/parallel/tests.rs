@@ -1,0 +1,74 @@
+use super::*;
+use crate::codestream::Codestream;
+use crate::entropy::{Block, decode_coefficients};
+use crate::limits::Limits;
+use crate::options::DecodeOptions;
+
+fn sample(name: &str) -> Vec<u8> {
+    std::fs::read(format!("{}/../samples/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+/// All blocks of a plan, in order.
+fn blocks(plan: &DecodePlan, row: &McuRow, blocks: &mut Vec<Block>) {
+    for (index, component) in plan.components().iter().enumerate().filter(|(_, component)| component.needed) {
+        let vertical = u32::from(component.sampling.vertical);
+        let rows = row.index() * vertical..((row.index() + 1) * vertical).min(component.plane.height.div_ceil(8));
+        for block_row in rows {
+            for column in 0..component.plane.width.div_ceil(8) {
+                blocks.push(row.block(index, block_row, column));
+            }
+        }
+    }
+}
+
+#[test]
+fn any_number_of_pieces_gives_the_serial_decoder_s_coefficients() {
+    for name in ["photo.jpg", "gray.jpg", "portrait-exif6.jpg"] {
+        let bytes = sample(name);
+        let codestream = Codestream::parse(&bytes, &Limits::default()).unwrap();
+        let plan = DecodePlan::new(&codestream, &DecodeOptions::default()).unwrap();
+        let mut serial = Vec::new();
+        decode_coefficients(&plan, |row| blocks(&plan, &row, &mut serial)).unwrap();
+        let mut joined = 0;
+        for count in (2..20).chain([40, 77]) {
+            let Some(pieces) = ScanPieces::decode_pieces(&plan, count) else { continue };
+            joined += 1;
+            let mut parallel = Vec::new();
+            pieces.rows(&plan, |row| blocks(&plan, &row, &mut parallel));
+            assert!(parallel == serial, "{name} in {count} pieces");
+        }
+        assert!(joined >= 15, "{name}: only {joined} joined");
+    }
+}
+
+#[test]
+fn files_that_are_damaged_anywhere_are_left_to_the_serial_decoder() {
+    let original = sample("photo.jpg");
+    let scan = Codestream::parse(&original, &Limits::default()).unwrap().scans()[0].data.clone();
+    let refused = |bytes: &[u8]| {
+        let codestream = Codestream::parse(bytes, &Limits::default()).unwrap();
+        let plan = DecodePlan::new(&codestream, &DecodeOptions::default()).unwrap();
+        ScanPieces::decode_pieces(&plan, 6).is_none()
+    };
+    assert!(!refused(&original));
+    for tenth in 1..10 {
+        let place = scan.start + scan.len() * tenth / 10;
+        let mut marked = original.clone();
+        marked[place..place + 2].copy_from_slice(&[0xFF, 0xD3]);
+        assert!(refused(&marked), "a marker at {tenth} tenths");
+        let mut cut = original.clone();
+        cut.drain(place..place + 500);
+        assert!(refused(&cut), "500 bytes less at {tenth} tenths");
+        let mut long = original.clone();
+        long.splice(scan.end..scan.end, original[place..place + 600].iter().copied());
+        assert!(refused(&long), "600 bytes more");
+    }
+}
+
+#[test]
+fn stuffing_counts_once() {
+    assert_eq!(data_bytes(&[1, 0xFF, 0, 2]), Some(3));
+    assert_eq!(data_bytes(&[0xFF, 0xFF, 0xFF, 0, 0xFF, 0]), Some(2));
+    assert_eq!(data_bytes(&[1, 2, 0xFF]), Some(2));
+    assert_eq!(data_bytes(&[1, 0xFF, 0xD0, 2]), None);
+}

@@ -1,0 +1,280 @@
+/** The decoder on the calling thread. */
+
+import { CpuEngine } from './cpu-engine.js';
+import { IsopelError } from './error.js';
+import { toBytes } from './input.js';
+import type {
+  BatchOptions,
+  BatchResult,
+  DecodedImage,
+  DecodedImageData,
+  DecodeOptions,
+  DrawOptions,
+  Header,
+  InitOptions,
+  Input,
+  Limits,
+  Report,
+  Scans,
+} from './types.js';
+import { WebGpuEngine } from './webgpu-engine.js';
+import type { LoadBindings } from './webgpu-engine.js';
+
+/** `auto` gives so many pixels of one image, or so many images of a batch, to a GPU. */
+const AUTO_GPU_PIXELS = 4_000_000;
+const AUTO_GPU_IMAGES = 8;
+
+/** Images of a batch that go to the GPU together: their pixels are in memory at the same time. */
+const IMAGES_TOGETHER = 8;
+
+export class Isopel {
+  readonly #options: InitOptions;
+  readonly #cpu: CpuEngine;
+  readonly #gpu: WebGpuEngine;
+
+  private constructor(options: InitOptions, cpu: CpuEngine, gpu: WebGpuEngine) {
+    this.#options = options;
+    this.#cpu = cpu;
+    this.#gpu = gpu;
+  }
+
+  /** Loads the CPU's WebAssembly file. */
+  static async load(options: InitOptions, loadWebGpu: LoadBindings): Promise<Isopel> {
+    return new Isopel(options, await CpuEngine.load(options.wasm), new WebGpuEngine(loadWebGpu, options.wasm));
+  }
+
+  /** Reads the header only. */
+  async probe(input: Input, options: { limits?: Limits } = {}): Promise<Header> {
+    return this.#cpu.header(await toBytes(input), options);
+  }
+
+  /** Reads all markers, and decodes nothing. */
+  async inspect(input: Input, options: { limits?: Limits } = {}): Promise<Header & Scans> {
+    return this.#cpu.inspect(await toBytes(input), options);
+  }
+
+  /** Decodes one image. The thread is busy meanwhile unless a GPU does it; `IsopelWorker` has threads of its own. */
+  async decode(input: Input, options: DecodeOptions = {}): Promise<DecodedImage> {
+    const { signal, backend, ...pixels } = options;
+    signal?.throwIfAborted();
+    const bytes = await toBytes(input);
+    signal?.throwIfAborted();
+    return this.#routed(
+      backend,
+      () => this.#isLarge(bytes, pixels),
+      () => this.#gpu.decode(bytes, pixels),
+      () => this.#cpu.decode(bytes, pixels),
+      signal,
+    );
+  }
+
+  /** Decodes one image for a 2D canvas. */
+  async decodeToImageData(input: Input, options: DrawOptions = {}): Promise<DecodedImageData> {
+    const { data, ...report } = await this.decode(input, { ...options, format: 'rgba8' });
+    const pixels = new Uint8ClampedArray(data.buffer, data.byteOffset, data.byteLength);
+    return { ...report, imageData: new ImageData(pixels, report.width, report.height) };
+  }
+
+  /**
+   * Decodes one image into a canvas, whose size becomes the picture's. With WebGPU the pixels stay on the GPU, and the
+   * canvas has a `webgpu` context from then on; with WebAssembly it has a `2d` context.
+   */
+  async decodeToCanvas(
+    input: Input,
+    canvas: HTMLCanvasElement | OffscreenCanvas,
+    options: DrawOptions = {},
+  ): Promise<Report> {
+    const { signal, backend, ...pixels } = options;
+    signal?.throwIfAborted();
+    const bytes = await toBytes(input);
+    signal?.throwIfAborted();
+    const request = { ...pixels, format: 'rgba8' as const };
+    return this.#routed(
+      backend,
+      () => this.#isLarge(bytes, request),
+      () => this.#gpu.draw(bytes, request, canvas),
+      () => drawToCanvas(this.#cpu.decode(bytes, request), canvas),
+      signal,
+    );
+  }
+
+  /** Decodes many images. One that fails costs no other; results are in the order of the inputs. */
+  async decodeBatch(inputs: Iterable<Input>, options: BatchOptions = {}): Promise<BatchResult[]> {
+    const { onResult, ...each } = options;
+    const { signal, backend, ...pixels } = each;
+    const files = [...inputs];
+    const results: BatchResult[] = [];
+    const add = (result: BatchResult): void => {
+      results.push(result);
+      onResult?.(result, results.length - 1);
+    };
+    const chosen = backend ?? this.#options.backend ?? 'auto';
+    const objection = chosen === 'auto' && files.length >= AUTO_GPU_IMAGES ? await this.#gpu.objection() : undefined;
+    const together =
+      chosen === 'webgpu' || (chosen === 'auto' && files.length >= AUTO_GPU_IMAGES && objection === undefined);
+    while (results.length < files.length) {
+      signal?.throwIfAborted();
+      if (together) {
+        const chunk = files.slice(results.length, results.length + IMAGES_TOGETHER);
+        const decoded = await this.#decodeTogether(chunk, pixels, chosen === 'auto');
+        signal?.throwIfAborted();
+        decoded.forEach(add);
+      } else {
+        const file = files[results.length] as Input;
+        const result = await settled(this.decode(file, { ...each, backend: chosen === 'auto' ? 'wasm' : chosen }));
+        signal?.throwIfAborted();
+        if (objection !== undefined && result.status === 'fulfilled') {
+          result.value.fallback = objection;
+        }
+        add(result);
+        await nextTask();
+      }
+    }
+    return results;
+  }
+
+  /** The name of the GPU that `webgpu` uses. Opens it. */
+  async gpuName(): Promise<string> {
+    return this.#gpu.adapterName();
+  }
+
+  /** Gives all memory back, that of the GPU included. The next call takes new memory. */
+  free(): void {
+    this.#cpu.free();
+    this.#gpu.free();
+  }
+
+  #isLarge(bytes: Uint8Array, options: DecodeOptions): boolean {
+    const { width, height } = options.region ?? this.#cpu.header(bytes, options);
+    return width * height >= AUTO_GPU_PIXELS;
+  }
+
+  /** Takes the backend that was asked for; for `auto`, the CPU also does what the GPU can't. */
+  async #routed<T extends Report>(
+    asked: DecodeOptions['backend'],
+    isLarge: () => boolean,
+    onGpu: () => Promise<T>,
+    onCpu: () => T,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    switch (asked ?? this.#options.backend ?? 'auto') {
+      case 'wasm':
+        return onCpu();
+      case 'webgpu': {
+        const result = await onGpu();
+        signal?.throwIfAborted();
+        return result;
+      }
+      case 'auto': {
+        if (!isLarge()) {
+          return onCpu();
+        }
+        const fallback = await this.#gpu.objection();
+        signal?.throwIfAborted();
+        if (fallback !== undefined) {
+          return { ...onCpu(), fallback };
+        }
+        try {
+          const result = await onGpu();
+          signal?.throwIfAborted();
+          return result;
+        } catch (error) {
+          if (error instanceof IsopelError && isGpuFailure(error)) {
+            return { ...onCpu(), fallback: error.message };
+          }
+          throw error;
+        }
+      }
+      default:
+        throw new IsopelError({
+          kind: 'bad-option',
+          message: `backend must be 'auto', 'webgpu' or 'wasm', not ${String(asked)}`,
+        });
+    }
+  }
+
+  async #decodeTogether(inputs: Input[], options: DecodeOptions, mayFallBack: boolean): Promise<BatchResult[]> {
+    const read = await Promise.all(inputs.map((input) => settledBytes(toBytes(input))));
+    const files = read.filter((file) => file instanceof Uint8Array);
+    const decoded = await this.#gpu.decodeTogether(files, options);
+    const results = read.map((file): BatchResult => {
+      if (file instanceof IsopelError) {
+        return { status: 'rejected', reason: file };
+      }
+      return decoded.shift() as BatchResult;
+    });
+    for (const [index, result] of results.entries()) {
+      const file = read[index];
+      if (mayFallBack && result.status === 'rejected' && isGpuFailure(result.reason) && file instanceof Uint8Array) {
+        const fallback = result.reason.message;
+        results[index] = await settled(
+          Promise.resolve().then(() => ({ ...this.#cpu.decode(file, options), fallback })),
+        );
+      }
+    }
+    return results;
+  }
+}
+
+/** Whether a device is to blame, and not the file or the request. */
+function isGpuFailure(error: IsopelError): boolean {
+  return error.kind.startsWith('device-') || error.kind.startsWith('canvas-') || error.kind === 'webgpu-unavailable';
+}
+
+function drawToCanvas(image: DecodedImage, canvas: HTMLCanvasElement | OffscreenCanvas): Report {
+  const { data, ...report } = image;
+  putPixels(data, report, canvas);
+  return report;
+}
+
+/** Writes RGBA pixels into a canvas of their size. */
+export function putPixels(
+  data: Uint8Array<ArrayBuffer>,
+  { width, height }: { width: number; height: number },
+  canvas: HTMLCanvasElement | OffscreenCanvas,
+): void {
+  const context = canvas.getContext('2d') as CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D | null;
+  if (context === null) {
+    const message = 'the canvas gives no 2d context; it may have a webgpu context already';
+    throw new IsopelError({ kind: 'canvas-unavailable', message });
+  }
+  canvas.width = width;
+  canvas.height = height;
+  const pixels = new Uint8ClampedArray(data.buffer, data.byteOffset, data.byteLength);
+  context.putImageData(new ImageData(pixels, width, height), 0, 0);
+}
+
+/** One image's result; errors that are no fault of the image's are thrown. */
+export async function settled(work: Promise<DecodedImage>): Promise<BatchResult> {
+  try {
+    return { status: 'fulfilled', value: await work };
+  } catch (error) {
+    if (error instanceof IsopelError) {
+      return { status: 'rejected', reason: error };
+    }
+    throw error;
+  }
+}
+
+async function settledBytes(work: Promise<Uint8Array>): Promise<Uint8Array | IsopelError> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof IsopelError) {
+      return error;
+    }
+    throw error;
+  }
+}
+
+/** Lets the page paint and take input. */
+function nextTask(): Promise<void> {
+  return new Promise((resolve) => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = () => {
+      channel.port1.close();
+      resolve();
+    };
+    channel.port2.postMessage(undefined);
+  });
+}

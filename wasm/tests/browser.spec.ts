@@ -1,0 +1,107 @@
+/** The package in a browser, on the CPU. */
+
+import { expect, test } from '@playwright/test';
+import { regions, storedPictures, uprightPictures } from './corpus.js';
+import { PACKAGE, wrongPictures } from './pages.js';
+
+test.beforeEach(({ page }) => page.goto('/'));
+
+test('pixels are libjpeg-turbo’s, whole, upright and in regions', async ({ page }) => {
+  const pictures = [...storedPictures(), ...uprightPictures(), ...regions()];
+  expect(await wrongPictures(page, pictures, 'wasm')).toEqual([]);
+});
+
+test('without SIMD the other file is loaded, and the pixels are the same', async ({ page }) => {
+  const loaded: string[] = [];
+  page.on('request', (request) => loaded.push(request.url()));
+  await page.evaluate(() => {
+    WebAssembly.validate = () => false;
+  });
+  expect(await wrongPictures(page, [...storedPictures(), ...uprightPictures(), ...regions()], 'wasm')).toEqual([]);
+  const files = loaded.filter((url) => url.endsWith('.wasm')).map((url) => new URL(url).pathname);
+  expect(files).toEqual(['/wasm/dist/cpu/isopel_bg.wasm']);
+});
+
+test('ImageData and canvases get the decoded pixels', async ({ page }) => {
+  const same = await page.evaluate(async (url) => {
+    const { init } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init({ backend: 'wasm' });
+    const file = await (await fetch('/samples/portrait-exif6.jpg')).blob();
+    const { data, width, height } = await isopel.decode(file);
+    const { imageData } = await isopel.decodeToImageData(file);
+    const canvases = [document.createElement('canvas'), new OffscreenCanvas(1, 1)];
+    const equal = (pixels: Uint8ClampedArray) => pixels.every((value, index) => value === data[index]);
+    const results = [equal(imageData.data), imageData.width === width];
+    for (const canvas of canvases) {
+      const report = await isopel.decodeToCanvas(file, canvas);
+      const context = canvas.getContext('2d') as CanvasRenderingContext2D;
+      results.push(report.width === canvas.width, equal(context.getImageData(0, 0, width, height).data));
+    }
+    return results;
+  }, PACKAGE);
+  expect(same).toEqual([true, true, true, true, true, true]);
+});
+
+test('a worker decodes off the page’s thread, in parallel, and ends with an abort', async ({ page }) => {
+  const result = await page.evaluate(async (url) => {
+    const { init, IsopelWorker } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init();
+    const worker = new IsopelWorker({ threads: 2, backend: 'wasm' });
+    const photo = await (await fetch('/samples/photo.jpg')).blob();
+    const { data } = await isopel.decode(photo);
+    const [first, bad, second] = await worker.decodeBatch([photo, new Blob(['no picture']), photo]);
+    const equal = (pixels: Uint8Array) => pixels.every((value, index) => value === data[index]);
+    const controller = new AbortController();
+    const running = worker.decode(photo, { signal: controller.signal });
+    setTimeout(() => controller.abort(), 4);
+    const aborted = await running.catch((error: unknown) => (error as Error).name);
+    const canvas = document.createElement('canvas');
+    const header = await worker.probe(photo);
+    const drawn = await worker.decodeToCanvas(photo, canvas, { region: { x: 5, y: 6, width: 70, height: 80 } });
+    worker.free();
+    return {
+      same: [first, second].map((one) => one?.status === 'fulfilled' && equal(one.value.data)),
+      bad: bad?.status === 'rejected' && bad.reason.kind,
+      aborted,
+      sizes: [header.width, drawn.width, canvas.height],
+      freed: await worker.decode(photo).catch((error: unknown) => (error as { kind: string }).kind),
+    };
+  }, PACKAGE);
+  expect(result).toEqual({
+    same: [true, true],
+    bad: 'not-jpeg',
+    aborted: 'AbortError',
+    sizes: [1920, 70, 80],
+    freed: 'bad-input',
+  });
+});
+
+test('a page can be painted between the images of a batch', async ({ page }) => {
+  const tasks = await page.evaluate(async (url) => {
+    const { init } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init();
+    const file = await (await fetch('/samples/gray.jpg')).blob();
+    let ticks = 0;
+    const timer = setInterval(() => ticks++, 0);
+    await isopel.decodeBatch(
+      Array.from({ length: 40 }, () => file),
+      { backend: 'wasm' },
+    );
+    clearInterval(timer);
+    return ticks;
+  }, PACKAGE);
+  expect(tasks).toBeGreaterThan(3);
+});
+
+test('freed memory is given back to the browser', async ({ page }) => {
+  const [pixels, again] = await page.evaluate(async (url) => {
+    const { init } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init();
+    const file = await (await fetch('/samples/photo.jpg')).blob();
+    const first = await isopel.decode(file);
+    isopel.free();
+    const second = await isopel.decode(file);
+    return [first.data.length, second.data.every((value, index) => value === first.data[index])];
+  }, PACKAGE);
+  expect([pixels, again]).toEqual([1920 * 1280 * 4, true]);
+});

@@ -1,0 +1,170 @@
+//! What the last stages write: a tile's planes of pixels, and which invocations write which words of them.
+
+use isopel_core::{ColorModel, DecodePlan, Orientation, PixelFormat, PixelLayout, Rect, Size, StoredRect, Upsampling};
+
+use crate::layout::{CHANNEL_LUMA, CHANNEL_OPAQUE, Color, Output};
+
+/// One plane of pixels of a tile.
+#[derive(Debug, Clone)]
+pub(crate) struct TileOutput {
+    /// Byte of the layout at which its first row begins, and bytes from one row to the next.
+    pub(crate) first_byte: u64,
+    pub(crate) stride: u64,
+    /// Display rows of the whole picture's plane.
+    pub(crate) rows: std::ops::Range<u32>,
+    /// Whether it is RGB8 or RGBA8 made of YCbCr 4:2:0.
+    usual: bool,
+    /// Its place in a target is still to be filled in.
+    words: Output,
+}
+
+/// A stage that writes pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writer {
+    /// `orient`, word by word.
+    Words,
+    /// `orient_quads`, with its override constants.
+    Quads {
+        /// Along the columns of the stored picture.
+        turned: bool,
+        /// Outputs of the usual kind.
+        usual: bool,
+    },
+}
+
+impl Writer {
+    /// In the order of the dispatches.
+    pub(crate) const ALL: [Writer; 5] = [
+        Writer::Quads { turned: false, usual: false },
+        Writer::Quads { turned: false, usual: true },
+        Writer::Quads { turned: true, usual: false },
+        Writer::Quads { turned: true, usual: true },
+        Writer::Words,
+    ];
+}
+
+impl TileOutput {
+    /// One plane of a band of a picture. `layout` is the whole's, or the band's own if `own_layout`.
+    pub(crate) fn new(
+        whole: &DecodePlan,
+        band: &DecodePlan,
+        layout: &PixelLayout,
+        own_layout: bool,
+        plane: usize,
+    ) -> Self {
+        let (format, color_model) = (layout.format(), whole.codestream().color_model());
+        let (color, channels) = conversion(format, color_model, plane);
+        let (region, orientation) = (whole.plane_region(plane), whole.orientation());
+        let rows = band_rows(region, band.plane_region(plane), orientation);
+        let place = layout.planes()[plane];
+        let stored = |x: u32, y: u32| {
+            let (x, y) = orientation.unmap_point(x, y, region.size());
+            (region.x.wrapping_add(x) as i32, region.y.wrapping_add(y) as i32)
+        };
+        let (origin_x, origin_y) = stored(0, rows.start);
+        let step = |(x, y): (i32, i32)| (x.wrapping_sub(origin_x), y.wrapping_sub(origin_y));
+        let (across_x, across_y) = step(stored(1, rows.start));
+        let (down_x, down_y) = step(stored(0, rows.start + 1));
+        let first_row = if own_layout { 0 } else { rows.start };
+        let words = Output {
+            first_group: 0,
+            items: 0,
+            start: 0,
+            stride: 0,
+            width: place.size.width,
+            rows: rows.len() as u32,
+            bytes_per_pixel: format.bytes_per_pixel() as u32,
+            quads: 0,
+            origin_x,
+            origin_y,
+            across_x,
+            across_y,
+            down_x,
+            down_y,
+            color: color as u32,
+            channels: u32::from_le_bytes(channels),
+            component: if format == PixelFormat::ComponentPlanes { plane as u32 } else { 0 },
+        };
+        TileOutput {
+            first_byte: (place.offset + first_row as usize * place.stride) as u64,
+            stride: place.stride as u64,
+            rows,
+            usual: matches!(format, PixelFormat::Rgb8 | PixelFormat::Rgba8) && color == Color::Ycc && is_420(whole),
+            words,
+        }
+    }
+
+    pub(crate) fn row_bytes(&self) -> u64 {
+        u64::from(self.words.width) * u64::from(self.words.bytes_per_pixel)
+    }
+
+    /// Bytes from its first pixel to its last, gaps between rows included.
+    pub(crate) fn len(&self) -> u64 {
+        u64::from(self.words.rows - 1) * self.stride + self.row_bytes()
+    }
+
+    /// What writes it, if its first row begins at byte `start` of a binding that holds it whole.
+    pub(crate) fn writers(&self, start: u64, first_component: u32) -> Vec<(Writer, Output)> {
+        let placed = Output {
+            start: start as u32,
+            // Of a single row no stride is needed, and it may be any number.
+            stride: if self.words.rows == 1 { self.row_bytes() } else { self.stride } as u32,
+            component: self.words.component + first_component,
+            ..self.words
+        };
+        let (start, stride, pixel) = (placed.start, placed.stride, placed.bytes_per_pixel);
+        let rows_begin_with_words = start.is_multiple_of(4) && (placed.rows == 1 || stride.is_multiple_of(4));
+        // Up to 3 pixels come before the first quad. Pixels of 4 bytes may all lie across words.
+        if placed.width < 7 || pixel == 4 && !rows_begin_with_words {
+            let end = u64::from(start) + self.len();
+            return vec![(Writer::Words, Output { items: end.div_ceil(4) as u32 - start / 4, ..placed })];
+        }
+        let placed = Output { quads: placed.width / 4, ..placed };
+        let turned = placed.across_x == 0;
+        // Turned pictures are written in blocks of 8 quads and 16 rows.
+        let items = match turned {
+            true => placed.quads.div_ceil(8) * placed.rows.div_ceil(16) * 128,
+            false => placed.quads * placed.rows,
+        };
+        let mut writers = vec![(Writer::Quads { turned, usual: self.usual }, Output { items, ..placed })];
+        if !(rows_begin_with_words && placed.width.is_multiple_of(4)) {
+            // Between the quads of each two rows, before the first and behind the last.
+            writers.push((Writer::Words, Output { items: (placed.rows + 1) * 8, ..placed }));
+        }
+        writers
+    }
+}
+
+fn is_420(plan: &DecodePlan) -> bool {
+    let filters: Vec<Upsampling> = plan.components().iter().map(|component| component.upsampling).collect();
+    filters == [Upsampling::None, Upsampling::TriangleH2V2, Upsampling::TriangleH2V2]
+}
+
+/// Display rows of a band within the whole, for one plane.
+fn band_rows(whole: Rect, band: Rect, orientation: Orientation) -> std::ops::Range<u32> {
+    let within = StoredRect::new(band.x - whole.x, band.y - whole.y, band.width, band.height);
+    let display = orientation.map_rect(within, Size::new(whole.width, whole.height)).rect();
+    display.y..display.y + display.height
+}
+
+/// How pixels of a format are made from a colour model: conversion, and what each byte of a pixel holds.
+fn conversion(format: PixelFormat, color: ColorModel, plane: usize) -> (Color, [u8; 4]) {
+    let rgb = match color {
+        ColorModel::Gray => Color::Gray,
+        ColorModel::YCbCr => Color::Ycc,
+        ColorModel::Cmyk => Color::CmykToRgb,
+        ColorModel::Ycck => Color::YcckToRgb,
+        _ => Color::Copy3,
+    };
+    match format {
+        PixelFormat::Gray8 if matches!(color, ColorModel::Gray | ColorModel::YCbCr) => (Color::Gray, [0; 4]),
+        PixelFormat::Gray8 => (rgb, [CHANNEL_LUMA, 0, 0, 0]),
+        PixelFormat::Bgr8 => (rgb, [2, 1, 0, 0]),
+        PixelFormat::Rgba8 => (rgb, [0, 1, 2, CHANNEL_OPAQUE]),
+        PixelFormat::Rgb8Planar => (rgb, [plane as u8, 0, 0, 0]),
+        PixelFormat::ComponentPlanes => (Color::Gray, [0; 4]),
+        PixelFormat::Cmyk8 if color == ColorModel::Ycck => (Color::YcckToCmyk, [0, 1, 2, 3]),
+        PixelFormat::Cmyk8 => (Color::Copy4, [0, 1, 2, 3]),
+        _ => (rgb, [0, 1, 2, 0]),
+    }
+}
