@@ -110,6 +110,16 @@ impl CudaBuffer {
         Ok(CudaBuffer(Arc::new(DeviceMemory::new(backend.device(), len)?)))
     }
 
+    /// Allocates `len` bytes in the order of a stream of the caller's: for what the stream is given from now on, and
+    /// freed, once the last clone is dropped, behind what it holds then. Nothing waits. A submission to it has to come
+    /// [after](crate::CudaAfter) that stream.
+    ///
+    /// # Errors
+    /// If the device has no memory left, or no stream-ordered memory.
+    pub fn on_stream(backend: &CudaBackend, len: usize, stream: Arc<CudaStream>) -> Result<Self, BackendError> {
+        Ok(CudaBuffer(Arc::new(DeviceMemory::on_stream(backend.device(), len, stream)?)))
+    }
+
     /// The device address.
     pub fn address(&self) -> u64 {
         self.0.address()
