@@ -335,7 +335,8 @@ impl BatchDecoder {
                 let mut state = states.idle.swap_remove(index);
                 drop(states);
                 if let Some(busy) = state.busy.take() {
-                    busy.wait()?;
+                    // With it the state would be lost.
+                    busy.wait().inspect_err(|_| self.forget(size, pixels))?;
                 }
                 return Ok(state);
             }

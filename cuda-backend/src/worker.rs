@@ -193,7 +193,8 @@ impl Worker {
                 }
             }
             if let Some(stream) = &stream {
-                self.decode_batch(decoder, jobs, stream);
+                // A panic would be a bug. Its jobs fail as their tickets are dropped; others must still be served.
+                let _ = catch_unwind(AssertUnwindSafe(|| self.decode_batch(decoder, jobs, stream)));
             }
         }
     }
@@ -261,7 +262,8 @@ impl Worker {
                 }
             }
             if let Some(decoder) = &mut decoders[slot] {
-                let event = self.decode_single(decoder, job);
+                let decoded = catch_unwind(AssertUnwindSafe(|| self.decode_single(decoder, job)));
+                let event = decoded.unwrap_or(None);
                 // One picture is being decoded while the next is prepared, and no more: what waits on the device could
                 // be decoded by others.
                 if let Some(before) = std::mem::replace(&mut last, event) {
