@@ -7,6 +7,7 @@ mod baseline;
 mod bit_reader;
 mod cursor;
 mod huffman;
+mod index;
 mod packed;
 #[cfg(not(target_arch = "wasm32"))]
 mod parallel;
@@ -26,6 +27,7 @@ use crate::plan::{DecodePlan, McuWindow};
 use crate::warning::{Warning, Warnings};
 pub(crate) use baseline::McuRun;
 use baseline::SequentialScan;
+pub use index::CodestreamIndex;
 pub(crate) use packed::{BlockSink, unpacked};
 pub use packed::{BlockWindow, PackedCoefficients, block_windows};
 use packed::{PackedRow, PlaneSink};
@@ -158,7 +160,9 @@ pub fn pack_coefficients(plan: &DecodePlan, packed: &mut PackedCoefficients) -> 
         let codestream = plan.codestream();
         if !codestream.has_multiple_scans() {
             let mut scan = SequentialScan::new(codestream, &codestream.scans()[0]);
-            scan.decode_rows(packed, plan.mcus().rows.end, warnings);
+            for row in plan.mcus().rows.clone() {
+                scan.decode_window_row(packed, plan, row, warnings);
+            }
             return Ok(scan.valid_mcu_rows());
         }
         let windows = packed.windows().to_vec();
@@ -202,11 +206,9 @@ fn stream_one_scan(plan: &DecodePlan, warnings: &mut Warnings, use_row: &mut imp
     let mut packed = PackedCoefficients::default();
     packed.reset(plan, &one_row);
     let mut scan = SequentialScan::new(codestream, &codestream.scans()[0]);
-    // What lies above the window is read over.
-    scan.decode_rows(&mut packed, mcus.rows.start, warnings);
     for index in mcus.rows.clone() {
         packed.start_row(plan, index);
-        scan.decode_rows(&mut packed, index + 1, warnings);
+        scan.decode_window_row(&mut packed, plan, index, warnings);
         use_row(McuRow { index, coefficients: RowCoefficients::Packed(&packed) });
     }
     scan.valid_mcu_rows()

@@ -481,6 +481,9 @@ pub enum MisuseError {
     /// The layout does not come from the plan that is decoded.
     #[error("the layout is for other pixels than the plan's; start from DecodePlan::layout")]
     LayoutMismatch,
+    /// The index was made for another file.
+    #[error("the index was made for another file; build it anew with CodestreamIndex::build")]
+    IndexMismatch,
     /// The target memory does not suit the backend or the pixels.
     #[error("the target can't take these pixels: {0}")]
     Target(String),
@@ -502,6 +505,7 @@ impl MisuseError {
             MisuseError::Stride { .. } => "stride-too-short",
             MisuseError::LayoutTooLarge { .. } => "layout-too-large",
             MisuseError::LayoutMismatch => "layout-mismatch",
+            MisuseError::IndexMismatch => "index-mismatch",
             MisuseError::Target(_) => "target-unsuitable",
             MisuseError::BufferTooShort { .. } => "buffer-too-short",
         }

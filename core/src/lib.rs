@@ -41,8 +41,8 @@ pub use codestream::{
     QuantTable, RestartIndex, Sampling, Scan, ScanComponent, ZIGZAG,
 };
 pub use entropy::{
-    Block, BlockWindow, CoefficientReport, McuRow, PackedCoefficients, block_windows, decode_coefficients,
-    pack_coefficients,
+    Block, BlockWindow, CodestreamIndex, CoefficientReport, McuRow, PackedCoefficients, block_windows,
+    decode_coefficients, pack_coefficients,
 };
 pub use error::{
     BackendError, BackendErrorKind, Error, FormatError, FormatErrorKind, LimitError, MisuseError, Unsupported,

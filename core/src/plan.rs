@@ -10,7 +10,8 @@ pub use output::Upsampling;
 use output::component_region;
 
 use crate::codestream::{Codestream, ColorModel};
-use crate::error::{Error, LimitError, Unsupported};
+use crate::entropy::CodestreamIndex;
+use crate::error::{Error, LimitError, MisuseError, Unsupported};
 use crate::geometry::{DisplayRect, Rect, Size, StoredRect};
 use crate::limits::Limits;
 use crate::options::{DecodeOptions, Strictness};
@@ -41,6 +42,7 @@ pub struct DecodePlan<'a> {
     stored_mcus: McuWindow,
     components: Vec<ComponentPlan>,
     smooth: bool,
+    index: Option<&'a CodestreamIndex>,
 }
 
 impl<'a> DecodePlan<'a> {
@@ -79,9 +81,26 @@ impl<'a> DecodePlan<'a> {
             stored_mcus,
             components,
             smooth,
+            index: None,
         };
         plan.limits.check_memory(plan.working_memory())?;
         Ok(plan)
+    }
+
+    /// The same plan with an index, by which the rows above its region cost nothing.
+    ///
+    /// # Errors
+    /// [`MisuseError::IndexMismatch`] if the index was made for another file.
+    pub fn with_index(mut self, index: &'a CodestreamIndex) -> Result<Self, MisuseError> {
+        if !index.matches(self.codestream) {
+            return Err(MisuseError::IndexMismatch);
+        }
+        self.index = Some(index);
+        Ok(self)
+    }
+
+    pub(crate) fn index(&self) -> Option<&'a CodestreamIndex> {
+        self.index
     }
 
     /// The plan of a band: the same request for fewer rows of the output, counted from its top.
@@ -97,7 +116,8 @@ impl<'a> DecodePlan<'a> {
             .format(self.format())
             .limits(self.limits);
         options.strictness = self.strictness;
-        DecodePlan::new(self.codestream, &options)
+        let band = DecodePlan::new(self.codestream, &options)?;
+        Ok(DecodePlan { index: self.index, ..band })
     }
 
     /// The parsed file.

@@ -4,9 +4,11 @@ use super::ac_table::{AcTable, END};
 use super::bit_reader::{BitReader, Bits};
 use super::cursor::ScanCursor;
 use super::huffman::{HuffmanTable, LOOKAHEAD};
+use super::index::RowStart;
 use super::packed::{BlockSink, ROOM, RowPlace};
 use crate::codestream::{Codestream, HuffmanSpec, Scan, ZIGZAG};
 use crate::geometry::Size;
+use crate::plan::DecodePlan;
 use crate::simd::{self, Level};
 use crate::warning::Warnings;
 
@@ -17,6 +19,8 @@ pub(crate) struct SequentialScan<'a> {
     shape: ScanShape,
     predictors: [i32; 4],
     next_row: u32,
+    /// MCUs of each row that are decoded.
+    columns: u32,
 }
 
 /// What an MCU of a sequential scan is made of, and how many there are.
@@ -103,7 +107,35 @@ impl<'a> SequentialScan<'a> {
     pub(super) fn new(codestream: &Codestream<'a>, scan: &Scan) -> Self {
         let shape = ScanShape::new(codestream, scan);
         let cursor = ScanCursor::new(codestream.bytes(), scan, shape.mcus.pixels());
-        SequentialScan { level: Level::detected(), cursor, shape, predictors: [0; 4], next_row: 0 }
+        let columns = shape.mcus.width;
+        SequentialScan { level: Level::detected(), cursor, shape, predictors: [0; 4], next_row: 0, columns }
+    }
+
+    /// Decodes interleaved MCU row `row` of a plan's window. Rows above it that were not asked for are read over, or
+    /// with an index passed over, as is then what lies right of the window.
+    pub(super) fn decode_window_row(
+        &mut self,
+        sink: &mut impl BlockSink,
+        plan: &DecodePlan,
+        row: u32,
+        warnings: &mut Warnings,
+    ) {
+        if let Some(index) = plan.index() {
+            let start = index.row(row);
+            self.next_row = row * self.shape.rows_per_mcu_row;
+            self.predictors = start.predictors;
+            self.cursor.resume(&start, u64::from(self.next_row) * u64::from(self.shape.mcus.width));
+            // The last row is read to its end: something may be left over behind it.
+            let is_last = self.next_row + self.shape.rows_per_mcu_row >= self.shape.mcus.height;
+            let interleaved = self.shape.blocks.len() > 1;
+            self.columns = if interleaved && !is_last { plan.mcus().columns.end } else { self.shape.mcus.width };
+        }
+        self.decode_rows(sink, row + 1, warnings);
+    }
+
+    /// The state at the start of the next row.
+    pub(super) fn row_start(&self) -> RowStart {
+        self.cursor.row_start(self.predictors)
     }
 
     /// Decodes the scan's rows up to interleaved MCU row `end`.
@@ -133,11 +165,11 @@ impl<'a> SequentialScan<'a> {
             block.place = sink.row_place(block.component, row * block.rows + block.row);
         }
         let mut column = 0;
-        while column < self.shape.mcus.width {
+        while column < self.columns {
             if self.cursor.restart_if_due(warnings) {
                 self.predictors = [0; 4];
             }
-            let count = self.cursor.before_restart(self.shape.mcus.width - column);
+            let count = self.cursor.before_restart(self.columns - column);
             column += if self.cursor.has_data() {
                 let decoded = self.decode_mcus(sink, column, count);
                 self.cursor.end_mcus(decoded, warnings);

@@ -13,6 +13,13 @@ pub(crate) struct BitReader<'a> {
     bits: Bits,
 }
 
+/// A bit of a file, counted from a byte's highest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BitPosition {
+    pub(crate) offset: usize,
+    pub(crate) bit: u8,
+}
+
 /// The part of a reader that changes with every symbol. Inner loops take it out of the reader, which keeps it in
 /// registers, and put it back.
 #[derive(Clone, Copy, Default)]
@@ -170,6 +177,19 @@ impl<'a> BitReader<'a> {
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn bits_taken(&self, bits: &Bits) -> u64 {
         (8 * self.data.data_bytes_before(bits.position)).wrapping_add_signed(-i64::from(bits.available))
+    }
+
+    /// Where the next bit lies in the file.
+    pub(crate) fn bit_position(&self) -> BitPosition {
+        let bit = 8 * self.bits.position - self.bits.available.max(0) as usize;
+        BitPosition { offset: self.data.data_offset(bit / 8), bit: (bit % 8) as u8 }
+    }
+
+    /// Goes on at another place, where there was a bit to read.
+    pub(crate) fn resume(&mut self, position: BitPosition) {
+        self.data.jump(position.offset);
+        self.bits = self.refilled(Bits::default());
+        self.bits.consume(u32::from(position.bit).min(self.bits.available.max(0) as u32));
     }
 
     /// Byte offset of what is read next, to within the 8 bytes that are read ahead.

@@ -1,6 +1,7 @@
 //! The position in a scan: restarts, the end of the data, and what to report of them.
 
 use super::bit_reader::BitReader;
+use super::index::RowStart;
 use crate::codestream::Scan;
 use crate::warning::{Warning, Warnings};
 
@@ -34,6 +35,25 @@ impl<'a> ScanCursor<'a> {
             interval_start: 0,
             first_damaged_mcu: None,
         }
+    }
+
+    /// The state here, with the predictors of the scan's components.
+    pub(super) fn row_start(&self, predictors: [i32; 4]) -> RowStart {
+        RowStart {
+            position: self.reader.bit_position(),
+            predictors,
+            until_restart: self.until_restart,
+            next_restart: self.next_restart,
+        }
+    }
+
+    /// Goes on at MCU `mcu`, where the state was this.
+    pub(super) fn resume(&mut self, start: &RowStart, mcu: u64) {
+        self.reader.resume(start.position);
+        self.until_restart = start.until_restart.min(self.restart_interval);
+        self.next_restart = start.next_restart;
+        self.mcu = mcu;
+        self.interval_start = mcu;
     }
 
     /// Passes a restart marker if one is due. Returns whether it was: predictors start anew then.

@@ -75,25 +75,26 @@ impl<'a> ScanData<'a> {
         &self.chunk[position..self.len]
     }
 
-    /// Drops the chunk's bytes before `position` and adds those that follow, up to the next marker. Returns the new
-    /// position of the first byte.
+    /// Drops the chunk's bytes before `position`, but for the last 8, and adds those that follow, up to the next
+    /// marker. Returns the new position of the same byte.
     pub(super) fn load_more(&mut self, position: usize) -> usize {
         if self.marker.is_some() {
             return position;
         }
-        self.start = self.offset(position);
-        self.passed += position as u64;
-        self.chunk.copy_within(position..self.len, 0);
-        self.len -= position;
+        let dropped = position.saturating_sub(8);
+        self.start = self.offset(dropped);
+        self.passed += dropped as u64;
+        self.chunk.copy_within(dropped..self.len, 0);
+        self.len -= dropped;
         self.stuffed.retain_mut(|byte| {
-            let kept = byte.position >= position;
-            byte.position = byte.position.wrapping_sub(position);
+            let kept = byte.position >= dropped;
+            byte.position = byte.position.wrapping_sub(dropped);
             kept
         });
         while self.len < CHUNK && self.marker.is_none() {
             self.load_run();
         }
-        0
+        position - dropped
     }
 
     /// Adds bytes up to and with the next FF.
@@ -125,11 +126,14 @@ impl<'a> ScanData<'a> {
         }
     }
 
-    /// Offset in the file of the chunk's byte at `position`.
+    /// Offset in the file of the chunk's byte at `position`; behind the last one, what is read next, which may lie
+    /// behind a marker.
     pub(super) fn offset(&self, position: usize) -> usize {
-        if position == self.len {
-            return self.next;
-        }
+        if position == self.len { self.next } else { self.data_offset(position) }
+    }
+
+    /// Offset in the file of the chunk's byte at `position`, or of what follows the last one.
+    pub(super) fn data_offset(&self, position: usize) -> usize {
         let stuffing: usize =
             self.stuffed.iter().take_while(|byte| byte.position < position).map(|byte| byte.more).sum();
         self.start + position + stuffing
@@ -143,6 +147,14 @@ impl<'a> ScanData<'a> {
             _ => index == 0 || rest[index - 1] != 0xFF,
         };
         rest.iter().enumerate().filter(|&entry| is_data(entry)).count()
+    }
+
+    /// Empties the chunk; reading goes on at a place of the file.
+    pub(super) fn jump(&mut self, offset: usize) {
+        self.next = offset.min(self.file.len());
+        self.marker = None;
+        self.len = 0;
+        self.stuffed.clear();
     }
 
     /// Empties the chunk; reading goes on from its byte at `position`.
