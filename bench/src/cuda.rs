@@ -107,7 +107,7 @@ fn isopel(backend: &CudaBackend, files: &[File], batch: usize, time: Duration) -
     };
     // Fills pools, starts threads' states, and gets the clocks up.
     let warm = Instant::now();
-    while warm.elapsed() < Duration::from_millis(1000) {
+    while warm.elapsed() < Duration::from_millis(2000) {
         turn(&mut queue)?;
     }
     let (started, mut batches) = (Instant::now(), 0);

@@ -47,8 +47,8 @@ pub enum ScanCheck {
 pub struct CudaOptions {
     /// The device's number, from 0.
     pub device: usize,
-    /// Threads for parsing and checking, and as many for images that the CPU decodes; 0 for three quarters of the
-    /// cores.
+    /// Threads for checking, as many for images that the CPU decodes, and a third of it for parsing; 0 for three
+    /// quarters of the cores.
     pub threads: usize,
     /// Let the SMs take from the engines what they would finish sooner, by measured speed. The two differ by up to
     /// three levels, so pixels may then differ from run to run. Off by default: the engines alone leave the SMs to the
@@ -216,7 +216,7 @@ impl CudaBackend {
             batch_bytes: staging / (engine_threads + 3),
             sms_share: shares,
         };
-        let pool = |name: &'static str| {
+        let pool = |name: &'static str, threads: usize| {
             rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)
                 .thread_name(move |index| format!("isopel-{name}-{index}"))
@@ -237,8 +237,9 @@ impl CudaBackend {
             pinned: Ring::new(&device, PINNED_BYTES),
             outputs: Ring::new(&device, staging),
             streams: Streams::new(&device),
-            preparing: pool("prepare")?,
-            decoding: pool("decode")?,
+            preparing: pool("prepare", (threads / 3).max(1))?,
+            checking: pool("check", threads)?,
+            decoding: pool("decode", threads)?,
             active: Arc::default(),
             in_flight: Default::default(),
             device,
@@ -254,6 +255,7 @@ impl CudaBackend {
         backend
             .test()
             .map_err(|message| CudaUnavailable::SelfTest { device: backend.device_name().to_owned(), message })?;
+        backend.start_warm_up(options.device)?;
         Ok(backend)
     }
 
@@ -267,6 +269,14 @@ impl CudaBackend {
         };
         (0..engines).try_for_each(|index| start(format!("isopel-engine-{index}"), Worker::feed_engines))?;
         (0..software).try_for_each(|index| start(format!("isopel-nvjpeg-{index}"), Worker::feed_sms))
+    }
+
+    /// Sets the engines' states up beside the first work.
+    fn start_warm_up(&mut self, device: usize) -> Result<(), CudaUnavailable> {
+        let worker = self.worker.clone();
+        let thread = std::thread::Builder::new().name("isopel-warm-up".into()).spawn(move || worker.warm_up_engines());
+        self.threads.push(thread.map_err(|error| CudaUnavailable::Device { device, message: error.to_string() })?);
+        Ok(())
     }
 
     /// The device's name.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUevent_flags_enum as EventFlags};
-use cudarc::driver::{CudaContext, DriverError, result};
+use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
 use isopel_core::BackendError;
 
 use crate::error::{CudaUnavailable, from_driver};
@@ -289,6 +289,8 @@ pub(crate) struct DeviceMemory {
     address: sys::CUdeviceptr,
     len: usize,
     device: Arc<Device>,
+    /// The stream in whose order it was allocated and will be freed.
+    stream: Option<Arc<CudaStream>>,
 }
 
 impl DeviceMemory {
@@ -299,7 +301,22 @@ impl DeviceMemory {
             unsafe { result::malloc_sync(len.max(1)) }
         };
         let address = allocate().map_err(|error| from_driver(&format!("allocating {len} bytes"), error))?;
-        Ok(DeviceMemory { address, len, device: device.clone() })
+        Ok(DeviceMemory { address, len, device: device.clone(), stream: None })
+    }
+
+    /// Memory that is there for what the stream is given from now on, until what it holds when this is dropped has run.
+    pub(crate) fn on_stream(
+        device: &Arc<Device>,
+        len: usize,
+        stream: Arc<CudaStream>,
+    ) -> Result<DeviceMemory, BackendError> {
+        let allocate = || {
+            let _current = device.enter()?;
+            // SAFETY: the stream is alive, and the size above 0.
+            unsafe { result::malloc_async(stream.cu_stream(), len.max(1)) }
+        };
+        let address = allocate().map_err(|error| from_driver(&format!("allocating {len} bytes"), error))?;
+        Ok(DeviceMemory { address, len, device: device.clone(), stream: Some(stream) })
     }
 
     pub(crate) fn address(&self) -> u64 {
@@ -336,8 +353,12 @@ impl DeviceMemory {
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
         if let Ok(_current) = self.device.enter() {
-            // SAFETY: allocated by `new`; nobody uses it any more, and the driver waits for queued work.
-            let _ = unsafe { result::free_sync(self.address) };
+            let _ = match &self.stream {
+                // SAFETY: allocated by `on_stream`; what still uses it was queued on that stream before.
+                Some(stream) => unsafe { result::free_async(self.address, stream.cu_stream()) },
+                // SAFETY: allocated by `new`; nobody uses it any more, and the driver waits for queued work.
+                None => unsafe { result::free_sync(self.address) },
+            };
         }
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Flight {
     device: Arc<Device>,
     /// What must be done before targets are written.
     before: Option<Event>,
+    /// The address of the caller's stream or event that it is.
+    order: Option<usize>,
     outcomes: OutcomeSlots,
     state: Mutex<State>,
     changed: Condvar,
@@ -31,11 +33,26 @@ struct State {
     reports: Vec<(usize, Report)>,
 }
 
+/// The end of the work that a submission comes after.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub(crate) event: Event,
+    /// The address of the caller's stream, or of the first of the caller's events.
+    pub(crate) order: usize,
+}
+
 impl Flight {
-    pub(crate) fn new(device: &Arc<Device>, before: Option<Event>, outcomes: OutcomeSlots, jobs: usize) -> Arc<Flight> {
+    pub(crate) fn new(
+        device: &Arc<Device>,
+        before: Option<Before>,
+        outcomes: OutcomeSlots,
+        jobs: usize,
+    ) -> Arc<Flight> {
+        let (before, order) = before.map(|Before { event, order }| (event, order)).unzip();
         Arc::new(Flight {
             device: device.clone(),
             before,
+            order,
             outcomes,
             state: Mutex::new(State { unqueued: jobs, events: Vec::new(), reports: Vec::new() }),
             changed: Condvar::new(),
@@ -45,6 +62,11 @@ impl Flight {
     /// What must be done before targets are written.
     pub(crate) fn before(&self) -> Option<&Event> {
         self.before.as_ref()
+    }
+
+    /// The address of the caller's stream or event that has to be done before.
+    pub(crate) fn order(&self) -> Option<usize> {
+        self.order
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

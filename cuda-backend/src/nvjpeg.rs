@@ -335,11 +335,33 @@ impl BatchDecoder {
                 let mut state = states.idle.swap_remove(index);
                 drop(states);
                 if let Some(busy) = state.busy.take() {
-                    busy.wait()?;
+                    // With it the state would be lost.
+                    busy.wait().inspect_err(|_| self.forget(size, pixels))?;
                 }
                 return Ok(state);
             }
             states = self.returned.wait(states).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Sets up all states of a size and kind of pixels that can be used at a time.
+    pub(crate) fn warm_up(&self, size: usize, pixels: SourcePixels) -> Result<(), BackendError> {
+        loop {
+            {
+                let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+                let count = states.counts.entry((size, pixels)).or_default();
+                if *count > self.calls.places {
+                    return Ok(());
+                }
+                *count += 1;
+            }
+            match self.new_state(size, pixels) {
+                Ok(state) => self.give_back(state),
+                Err(error) => {
+                    self.forget(size, pixels);
+                    return Err(error.into());
+                }
+            }
         }
     }
 

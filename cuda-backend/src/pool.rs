@@ -118,7 +118,7 @@ struct Speeds {
 }
 
 /// Images of one call to the engines. nvJPEG needs a state for each size, which takes long to set up.
-const BATCH_SIZES: [usize; 5] = [256, 64, 16, 4, 1];
+pub(crate) const BATCH_SIZES: [usize; 5] = [256, 64, 16, 4, 1];
 
 /// The most images of a call while the caller's stream is busy. nvJPEG's calls for more share the device's eight
 /// channels with that stream, unless the environment asks for more by `CUDA_DEVICE_MAX_CONNECTIONS`, and then wait for
@@ -170,6 +170,16 @@ impl Queues {
         }
         drop(state);
         self.changed.notify_all();
+    }
+
+    /// Whether the SMs take from the engines' queue.
+    pub(crate) fn shares_load(&self) -> bool {
+        self.sharing.sms_share
+    }
+
+    /// Whether no more jobs will come.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.lock().closing
     }
 
     /// Lets threads end once the queues are empty.

@@ -9,9 +9,8 @@ use isopel_core::{
 use rayon::prelude::*;
 
 use crate::context::{CudaBackend, Ordering};
-use crate::driver::Event;
 use crate::error::failed;
-use crate::fence::{CudaFence, Flight, Ticket};
+use crate::fence::{Before, CudaFence, Flight, Ticket};
 use crate::pool::CpuJob;
 use crate::target::{CallerEvent, CallerStream, CudaTarget};
 use crate::worker::misordered;
@@ -140,7 +139,7 @@ impl CudaBackend {
     }
 
     /// The event that targets may be written behind.
-    fn before(&self, after: &CudaAfter) -> Result<Option<Event>, BackendError> {
+    fn before(&self, after: &CudaAfter) -> Result<Option<Before>, BackendError> {
         let worker = &self.worker;
         if !worker.before_edge {
             return Ok(None);
@@ -155,14 +154,16 @@ impl CudaBackend {
         }
         match after {
             CudaAfter::Nothing => Ok(None),
-            CudaAfter::Stream(stream) => stream.record(&worker.device).map(Some),
+            CudaAfter::Stream(stream) => {
+                let event = stream.record(&worker.device)?;
+                Ok(Some(Before { event, order: stream.raw().addr() }))
+            }
             CudaAfter::Events(events) => {
                 // The caller's events may be recorded again or gone when they are needed.
-                let stream = worker.streams.take()?;
+                let Some(order) = events.first().map(CallerEvent::address) else { return Ok(None) };
+                let stream = worker.streams.writer(Some(order))?;
                 events.iter().try_for_each(|event| event.hold_back(&worker.device, &stream))?;
-                let event = stream.record()?;
-                worker.streams.give_back(stream.clone(), &Arc::new(stream.record()?));
-                Ok(Some(event))
+                Ok(Some(Before { event: stream.record()?, order }))
             }
         }
     }

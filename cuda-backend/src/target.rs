@@ -110,6 +110,16 @@ impl CudaBuffer {
         Ok(CudaBuffer(Arc::new(DeviceMemory::new(backend.device(), len)?)))
     }
 
+    /// Allocates `len` bytes in the order of a stream of the caller's: for what the stream is given from now on, and
+    /// freed, once the last clone is dropped, behind what it holds then. Nothing waits. A submission to it has to come
+    /// [after](crate::CudaAfter) that stream.
+    ///
+    /// # Errors
+    /// If the device has no memory left, or no stream-ordered memory.
+    pub fn on_stream(backend: &CudaBackend, len: usize, stream: Arc<CudaStream>) -> Result<Self, BackendError> {
+        Ok(CudaBuffer(Arc::new(DeviceMemory::on_stream(backend.device(), len, stream)?)))
+    }
+
     /// The device address.
     pub fn address(&self) -> u64 {
         self.0.address()
@@ -208,6 +218,10 @@ impl CallerEvent {
     /// The event must be the backend's device's and stay alive during the call that it is handed to.
     pub unsafe fn from_raw(event: *mut c_void) -> Self {
         CallerEvent(event.cast())
+    }
+
+    pub(crate) fn address(&self) -> usize {
+        self.0.addr()
     }
 
     pub(crate) fn wait(&self, device: &Device) -> Result<(), BackendError> {

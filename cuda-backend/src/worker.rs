@@ -3,7 +3,7 @@
 
 #![allow(unsafe_code)]
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -19,8 +19,8 @@ use crate::driver::{Device, DeviceMemory, Event, PinnedMemory, Stream};
 use crate::error::failed;
 use crate::fence::{ActiveJobs, Flight, Ticket};
 use crate::kernels::{Kernels, Picture};
-use crate::nvjpeg::{BatchDecoder, Destination, Handle, SingleDecoder};
-use crate::pool::{Check, CpuJob, NvjpegJob, Queues};
+use crate::nvjpeg::{BatchDecoder, Destination, Handle, SingleDecoder, SourcePixels};
+use crate::pool::{BATCH_SIZES, Check, CpuJob, NvjpegJob, Queues};
 use crate::route::{NvjpegRoute, RouteSupport, choose};
 use crate::scan_check;
 use crate::staging::Ring;
@@ -45,6 +45,8 @@ pub(crate) struct Worker {
     pub(crate) outputs: Ring<DeviceMemory>,
     pub(crate) streams: Streams,
     pub(crate) preparing: rayon::ThreadPool,
+    /// Apart from `preparing`, whose work the engines wait for.
+    pub(crate) checking: rayon::ThreadPool,
     pub(crate) decoding: rayon::ThreadPool,
     pub(crate) active: Arc<ActiveJobs>,
     /// Memory of the caller's that queued kernels write.
@@ -126,7 +128,7 @@ impl Worker {
         if self.scan_check == ScanCheck::Structure {
             return;
         }
-        self.preparing.spawn_fifo(move || {
+        self.checking.spawn_fifo(move || {
             let sound = catch_unwind(AssertUnwindSafe(|| {
                 let codestream = Codestream::parse(&jpeg, &options.limits)?;
                 if !codestream.frame().is_progressive() {
@@ -163,6 +165,19 @@ impl Worker {
         self.decoding.spawn_fifo(move || worker.decode_on_cpu(job));
     }
 
+    /// Sets up what the engines' calls need, so that later calls of any size begin at once.
+    pub(crate) fn warm_up_engines(self: &Arc<Self>) {
+        if let Some(decoder) = &self.engines {
+            for size in BATCH_SIZES.into_iter().rev() {
+                if self.queues.is_closing() {
+                    return;
+                }
+                // What fails here will fail, and be told, when a job needs it.
+                let _ = decoder.warm_up(size, SourcePixels::Rgb);
+            }
+        }
+    }
+
     /// An engine thread's life.
     pub(crate) fn feed_engines(self: &Arc<Self>) {
         let Some(decoder) = &self.engines else { return };
@@ -178,7 +193,8 @@ impl Worker {
                 }
             }
             if let Some(stream) = &stream {
-                self.decode_batch(decoder, jobs, stream);
+                // A panic would be a bug. Its jobs fail as their tickets are dropped; others must still be served.
+                let _ = catch_unwind(AssertUnwindSafe(|| self.decode_batch(decoder, jobs, stream)));
             }
         }
     }
@@ -224,6 +240,10 @@ impl Worker {
     /// A software thread's life.
     pub(crate) fn feed_sms(self: &Arc<Self>) {
         let mut decoders: [Option<SingleDecoder>; 2] = [None, None];
+        if self.queues.shares_load() {
+            // Ahead of the first job: it takes long.
+            decoders[0] = SingleDecoder::new(&self.software, nvjpegBackend_t::GPU_HYBRID).ok();
+        }
         let mut last: Option<Arc<Event>> = None;
         while let Some(job) = self.queues.next_single() {
             let started = Instant::now();
@@ -242,7 +262,8 @@ impl Worker {
                 }
             }
             if let Some(decoder) = &mut decoders[slot] {
-                let event = self.decode_single(decoder, job);
+                let decoded = catch_unwind(AssertUnwindSafe(|| self.decode_single(decoder, job)));
+                let event = decoded.unwrap_or(None);
                 // One picture is being decoded while the next is prepared, and no more: what waits on the device could
                 // be decoded by others.
                 if let Some(before) = std::mem::replace(&mut last, event) {
@@ -325,21 +346,17 @@ impl Worker {
             let flight = first.ticket.flight().clone();
             let (group, others) = decoded.into_iter().partition(|other| Arc::ptr_eq(other.ticket.flight(), &flight));
             decoded = others;
-            let stream = self.streams.take().and_then(|stream| stream.wait_for(event).map(|()| stream));
-            events.extend(self.write_group(&flight, group, stream));
+            events.extend(self.write_group(&flight, group, event));
         }
         events
     }
 
-    fn write_group(
-        &self,
-        flight: &Flight,
-        group: Vec<Decoded>,
-        stream: Result<Arc<Stream>, BackendError>,
-    ) -> Option<Arc<Event>> {
+    fn write_group(&self, flight: &Flight, group: Vec<Decoded>, decoded: &Event) -> Option<Arc<Event>> {
         let queue = || {
-            let stream = stream?;
-            if let Some(before) = flight.before() {
+            let before = flight.before().filter(|before| !before.is_done().unwrap_or(false));
+            let stream = self.streams.writer(before.and(flight.order()))?;
+            stream.wait_for(decoded)?;
+            if let Some(before) = before {
                 stream.wait_for(before)?;
             }
             let pictures: Vec<Picture> = group.iter().flat_map(|decoded| &decoded.pictures).copied().collect();
@@ -347,9 +364,7 @@ impl Worker {
             // decoding. Whoever made the targets vouched for them, owned ones live in `in_flight`, and their size was
             // checked against the layout that the pictures come from.
             unsafe { self.kernels.write(&pictures, &stream) }?;
-            let event = Arc::new(stream.record()?);
-            self.streams.give_back(stream, &event);
-            Ok(event)
+            stream.record().map(Arc::new)
         };
         let queued: Result<Arc<Event>, BackendError> = queue();
         match queued {
@@ -410,7 +425,7 @@ impl Worker {
                     return Err(error.into());
                 }
             };
-            let stream = self.streams.take()?;
+            let stream = self.streams.writer(None)?;
             staging.upload(&pinned, len, &stream)?;
             let uploaded = Arc::new(stream.record()?);
             pinned.guard(vec![uploaded.clone()]);
@@ -422,7 +437,7 @@ impl Worker {
                 Picture::rows(source, from.stride, target, to.stride, row, from.size.height)
             });
             let pictures = pictures.collect();
-            Ok::<_, Error>((report, pictures, staging, stream, uploaded))
+            Ok::<_, Error>((report, pictures, staging, uploaded))
         };
         let decoded = catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
             let message = panic.downcast_ref::<String>().map_or("a panic without a message", String::as_str);
@@ -430,10 +445,10 @@ impl Worker {
         });
         match decoded {
             Err(error) => ticket.fail(error),
-            Ok((report, pictures, staging, stream, uploaded)) => {
+            Ok((report, pictures, staging, uploaded)) => {
                 let flight = ticket.flight().clone();
                 let decoded = Decoded { ticket, report, pictures, owner: target.owner };
-                let written = self.write_group(&flight, vec![decoded], Ok(stream));
+                let written = self.write_group(&flight, vec![decoded], &uploaded);
                 staging.guard(written.into_iter().chain([uploaded]).collect());
             }
         }
@@ -465,7 +480,7 @@ impl CheckJob {
 /// What looking at a job found out.
 struct Look {
     route: NvjpegRoute,
-    pixels: crate::nvjpeg::SourcePixels,
+    pixels: SourcePixels,
     file: Vec<u8>,
     stored: isopel_core::Size,
     region: Rect,
@@ -473,45 +488,38 @@ struct Look {
     check: Arc<Check>,
 }
 
-/// Streams for the kernels that write the caller's memory. Each waits for what its submission comes after, so
-/// submissions that come after different things need different streams.
+/// Streams for the kernels that write the caller's memory: one for all that comes after the same stream of the
+/// caller's, and one for what comes after nothing. A stream that waits occupies one of the device's few channels, so
+/// there must not be one per submission.
+///
+/// Sharing can't make two submissions wait for each other: whatever waits for a submission's pixels does so by events
+/// that exist only once all its kernels are queued, so what is queued on a stream later never has to come earlier.
 #[derive(Debug)]
 pub(crate) struct Streams {
     device: Arc<Device>,
-    state: Mutex<StreamState>,
-}
-
-#[derive(Debug, Default)]
-struct StreamState {
-    /// With the last event on each, in the order in which they came back.
-    idle: VecDeque<(Arc<Stream>, Arc<Event>)>,
-    count: usize,
+    writers: Mutex<HashMap<Option<usize>, Arc<Stream>>>,
 }
 
 impl Streams {
-    /// With more, the driver would share its channels among them anyway.
-    const MOST: usize = 32;
+    /// With more, those that nobody has asked for lately are let go; what is queued on them still runs.
+    const KEPT: usize = 16;
 
     pub(crate) fn new(device: &Arc<Device>) -> Self {
-        Streams { device: device.clone(), state: Mutex::default() }
+        Streams { device: device.clone(), writers: Mutex::default() }
     }
 
-    /// A stream that waits for nothing; when all do, the one that began to wait first.
-    pub(crate) fn take(&self) -> Result<Arc<Stream>, BackendError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = state.idle.iter().position(|(_, event)| event.is_done().unwrap_or(true));
-        let index = done.or((state.count >= Self::MOST).then_some(0));
-        if let Some((stream, _)) = index.and_then(|index| state.idle.remove(index)) {
-            return Ok(stream);
+    /// The stream for what comes after the caller's stream or event of this address.
+    pub(crate) fn writer(&self, order: Option<usize>) -> Result<Arc<Stream>, BackendError> {
+        let mut writers = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stream) = writers.get(&order) {
+            return Ok(stream.clone());
         }
-        state.count += 1;
-        drop(state);
-        Stream::new(&self.device).map(Arc::new)
-    }
-
-    /// Takes a stream back, with the last event on it.
-    pub(crate) fn give_back(&self, stream: Arc<Stream>, event: &Arc<Event>) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).idle.push_back((stream, event.clone()));
+        if writers.len() >= Self::KEPT {
+            writers.clear();
+        }
+        let stream = Arc::new(Stream::new(&self.device)?);
+        writers.insert(order, stream.clone());
+        Ok(stream)
     }
 }
 

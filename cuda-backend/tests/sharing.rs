@@ -168,3 +168,23 @@ fn pixels_go_where_the_target_says() {
     assert_eq!(code(CudaTarget::slice(short.clone()).stride(100)), "stride-too-short");
     assert!(CudaTarget::slice(short.clone()).offset(short.len() + 1).is_err());
 }
+
+/// Memory in a stream's order: allocated, decoded to, read and dropped without waiting in between.
+#[test]
+fn buffers_come_and_go_in_a_streams_order() {
+    let Some(backend) = cuda::shared_or_explain() else { return };
+    let jpeg: Arc<[u8]> = corpus::hazard("container-base-420.jpg").unwrap().into();
+    let expected = backend.decode(&jpeg, &DecodeOptions::default()).unwrap().pixels;
+    let stream = cuda::stream(backend);
+    for _ in 0..20 {
+        let buffer = CudaBuffer::on_stream(backend, expected.len(), stream.clone()).unwrap();
+        let target = CudaTarget::buffer(&buffer);
+        let job = Job { jpeg: jpeg.clone(), options: DecodeOptions::default(), target };
+        let submission = backend.submit(vec![job], CudaAfter::Stream(stream.clone().into()));
+        submission.fence().hold_back(&stream.clone().into()).unwrap();
+        stream.synchronize().unwrap();
+        let mut pixels = vec![0; expected.len()];
+        buffer.read(0, &mut pixels).unwrap();
+        assert!(pixels == expected);
+    }
+}
