@@ -130,8 +130,10 @@ export class PictureTab {
     const amplification = 2 ** input('amplify').valueAsNumber;
     element('amplify-value', HTMLOutputElement).value = `× ${amplification}`;
     const difference = this.#difference;
-    const size = difference && this.#first;
-    draw(canvas('heat-canvas'), size && { ...size, pixels: heatMap(difference, amplification) });
+    const isThere = difference !== undefined && difference.max > 0;
+    input('amplify').disabled = !isThere;
+    const size = isThere ? this.#first : undefined;
+    draw(canvas('heat-canvas'), size && isThere ? { ...size, pixels: heatMap(difference, amplification) } : undefined);
   }
 
   async #showRegion(region: Rect | undefined): Promise<void> {

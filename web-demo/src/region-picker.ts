@@ -48,6 +48,7 @@ export class RegionPicker {
       return;
     }
     const start = this.#pixelAt(event);
+    const before = this.#region;
     this.#stage.setPointerCapture(event.pointerId);
     const move = (moved: PointerEvent): void => {
       const end = this.#pixelAt(moved);
@@ -56,13 +57,20 @@ export class RegionPicker {
       this.#region = width > 1 && height > 1 ? this.#within({ x, y, width, height }) : undefined;
       this.#show();
     };
-    const up = (): void => {
-      this.#stage.removeEventListener('pointermove', move);
+    const end = new AbortController();
+    const listen = (type: 'pointermove' | 'pointerup' | 'pointercancel', act: (event: PointerEvent) => void): void =>
+      this.#stage.addEventListener(type, act, { signal: end.signal });
+    listen('pointermove', move);
+    listen('pointerup', () => {
+      end.abort();
       this.#onChange(this.#region);
-    };
-    this.#stage.addEventListener('pointermove', move);
-    this.#stage.addEventListener('pointerup', up, { once: true });
-    this.#stage.addEventListener('pointercancel', up, { once: true });
+    });
+    // A touch that turned out to scroll the page.
+    listen('pointercancel', () => {
+      end.abort();
+      this.#region = before;
+      this.#show();
+    });
   }
 
   #key(event: KeyboardEvent): void {
