@@ -115,21 +115,8 @@ enum Command {
         /// A JPEG file.
         file: PathBuf,
     },
-    /// Makes a photo of any size by cutting or mirroring another, as 4:2:0 baseline (needs the
-    /// libjpeg-turbo feature).
-    Photo {
-        /// The JPEG file to start from.
-        source: PathBuf,
-        /// The JPEG file to write.
-        output: PathBuf,
-        /// Width in pixels.
-        width: usize,
-        /// Height in pixels.
-        height: usize,
-        /// JPEG quality, 1 to 100.
-        #[arg(long, default_value_t = 85)]
-        quality: i32,
-    },
+    /// Makes a photo of any size by cutting or mirroring another (needs the libjpeg-turbo feature).
+    Photo(photo::Photo),
 }
 
 fn main() -> ExitCode {
@@ -150,9 +137,7 @@ fn main() -> ExitCode {
         Command::CudaDifferences { folders } => cuda::differences(&folders),
         #[cfg(feature = "cuda")]
         Command::CudaLatency { file } => cuda::latency(&file),
-        Command::Photo { source, output, width, height, quality } => {
-            photo::run(&source, &output, width, height, quality)
-        }
+        Command::Photo(photo) => photo::run(&photo),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
