@@ -3,16 +3,12 @@
 import { IsopelWorker } from 'isopel';
 import type { BatchResult } from 'isopel';
 import { DECODERS } from './decoders.js';
+import type { NamedFile } from './decoders.js';
 import { block, button, element, input, make, select } from './dom.js';
 import { errorInWords } from './words.js';
 
 /** Pixels of a thumbnail's longer side. */
 const THUMBNAIL = 72;
-
-export interface NamedFile {
-  name: string;
-  file: Blob;
-}
 
 export class BatchTab {
   #stop: AbortController | undefined;

@@ -11,6 +11,11 @@ export const DECODERS: Record<DecoderName, string> = {
   browser: 'this browser',
 };
 
+export interface NamedFile {
+  name: string;
+  file: Blob;
+}
+
 /** RGBA pixels and how they came about. */
 export interface Picture {
   pixels: Uint8ClampedArray<ArrayBuffer>;

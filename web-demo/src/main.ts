@@ -1,6 +1,6 @@
 import { BatchTab } from './batch-tab.js';
-import type { NamedFile } from './batch-tab.js';
 import { webgpuAdapter } from './decoders.js';
+import type { NamedFile } from './decoders.js';
 import { block, input, make } from './dom.js';
 import { PictureTab } from './picture-tab.js';
 
@@ -24,14 +24,14 @@ block('samples').append(
   ...SAMPLES.map(([name, label]) => {
     const choose = make('button', label);
     choose.type = 'button';
-    choose.addEventListener('click', () => void sample(name).then((named) => openPicture(named, choose)));
+    choose.addEventListener('click', () => openPicture(sample(name), choose));
     return choose;
   }),
 );
 input('file').addEventListener('change', () => {
   const [file] = input('file').files ?? [];
   if (file !== undefined) {
-    openPicture({ name: file.name, file });
+    openPicture(Promise.resolve({ name: file.name, file }));
   }
 });
 listenForDrops();
@@ -46,11 +46,11 @@ async function sample(name: string): Promise<NamedFile> {
   return { name: `${name}.jpg`, file: await response.blob() };
 }
 
-function openPicture({ name, file }: NamedFile, chosen?: HTMLButtonElement): void {
+function openPicture(loading: Promise<NamedFile>, chosen?: HTMLButtonElement): void {
   document.querySelectorAll('#samples button').forEach((other) => {
     other.setAttribute('aria-pressed', String(other === chosen));
   });
-  void picture.open(file, name);
+  void picture.open(loading);
 }
 
 function listenForDrops(): void {
@@ -73,7 +73,7 @@ function listenForDrops(): void {
       void batch.run(files);
     } else if (first !== undefined) {
       selectTab('picture');
-      openPicture(first);
+      openPicture(Promise.resolve(first));
     }
   });
 }

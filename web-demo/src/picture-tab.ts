@@ -3,7 +3,7 @@
 import type { Header, Rect, Scans } from 'isopel';
 import { codeFor } from './code.js';
 import { DECODERS, decode, worker } from './decoders.js';
-import type { DecoderName, Picture, Request } from './decoders.js';
+import type { DecoderName, NamedFile, Picture, Request } from './decoders.js';
 import { compare, heatMap } from './difference.js';
 import type { Difference } from './difference.js';
 import { block, button, canvas, describe, element, input, make, select, show } from './dom.js';
@@ -35,16 +35,19 @@ export class PictureTab {
     button('copy').addEventListener('click', () => void this.#copy());
   }
 
-  async open(file: Blob, name: string): Promise<void> {
+  async open(loading: Promise<NamedFile>): Promise<void> {
     const load = ++this.#load;
-    this.#file = file;
+    setBusy(true);
     show(block('error'), undefined);
-    const bytes = new Uint8Array(await file.arrayBuffer());
-    let header: Header & Scans;
+    let name = 'The file';
+    let opened: [Blob, Uint8Array, Header & Scans];
     try {
-      header = await worker.inspect(file);
+      const named = await loading;
+      name = named.name;
+      opened = [named.file, new Uint8Array(await named.file.arrayBuffer()), await worker.inspect(named.file)];
     } catch (error) {
       if (load === this.#load) {
+        setBusy(false);
         block('loaded').hidden = true;
         show(block('error'), `${name}: ${errorInWords(error)}`);
       }
@@ -53,6 +56,9 @@ export class PictureTab {
     if (load !== this.#load) {
       return;
     }
+    const [file, bytes, header] = opened;
+    this.#file = file;
+    this.#picker.reset(header.width, header.height);
     block('loaded').hidden = false;
     block('name').textContent = name;
     block('summary').textContent = `${header.width} × ${header.height}, ${header.process}, ${header.color}`;
@@ -77,14 +83,14 @@ export class PictureTab {
     if (file === undefined) {
       return;
     }
-    block('loaded').setAttribute('aria-busy', 'true');
+    setBusy(true);
     const [firstName, secondName] = this.#names;
     const first = await outcome(decode(firstName, file, this.#request));
     const second = await outcome(decode(secondName, file, this.#request));
     if (load !== this.#load) {
       return;
     }
-    block('loaded').removeAttribute('aria-busy');
+    setBusy(false);
     this.#first = first.picture;
     this.#second = second.picture;
     show(block('error'), first.error);
@@ -99,8 +105,10 @@ export class PictureTab {
       [secondName, second.picture],
     ]);
     this.#compareBoth();
-    this.#picker.reset(first.picture?.width ?? 1, first.picture?.height ?? 1);
-    await this.#showRegion(undefined);
+    if (first.picture !== undefined) {
+      this.#picker.resize(first.picture.width, first.picture.height);
+    }
+    await this.#showRegion(this.#picker.region);
   }
 
   #compareBoth(): void {
@@ -174,6 +182,10 @@ export class PictureTab {
     }
     setTimeout(() => (copy.textContent = 'Copy'), 2000);
   }
+}
+
+function setBusy(isBusy: boolean): void {
+  block('loaded').setAttribute('aria-busy', String(isBusy));
 }
 
 async function outcome(work: Promise<Picture>): Promise<{ picture?: Picture; error?: string }> {

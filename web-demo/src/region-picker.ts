@@ -33,6 +33,13 @@ export class RegionPicker {
     this.#show();
   }
 
+  /** Keeps the region, unless the picture has another size now. */
+  resize(width: number, height: number): void {
+    if (width !== this.#size.width || height !== this.#size.height) {
+      this.reset(width, height);
+    }
+  }
+
   get region(): Rect | undefined {
     return this.#region;
   }
