@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use isopel_core::cpu::{HostBuffer, HostTarget};
-use isopel_core::{Backend, Codestream, DecodeOptions, DecodePlan, Job, Outcome};
+use isopel_core::{Backend, Codestream, DecodeOptions, DecodePlan, Error, Job, LimitError, Outcome};
 use isopel_wgpu::{WgpuAfter, WgpuBackend, WgpuOptions, WgpuTarget, wgpu};
 use js_sys::{Array, Uint8Array};
 use wasm_bindgen::prelude::*;
@@ -174,18 +174,16 @@ async fn decode_together(
     let mut results: Vec<Option<Result<JsImage, JsError>>> = Vec::new();
     for file in files {
         let jpeg = shared(&file);
-        let needed = Codestream::parse(&jpeg, &options.limits)
-            .and_then(|codestream| Ok(DecodePlan::new(&codestream, options)?.layout().required_len()));
-        match needed {
-            Ok(len) => {
-                let buffer = HostBuffer::new(vec![0; len]);
+        match pixel_memory(&jpeg, options) {
+            Ok(pixels) => {
+                let buffer = HostBuffer::new(pixels);
                 let target = WgpuTarget::Host(HostTarget::packed(buffer.clone()));
                 jobs.push(Job { jpeg, options: *options, target });
                 buffers.push(buffer);
                 places.push(results.len());
                 results.push(None);
             }
-            Err(error) => results.push(Some(Err(error.into()))),
+            Err(error) => results.push(Some(Err(error))),
         }
     }
     let submission = backend.submit(jobs, WgpuAfter::Queue);
@@ -204,6 +202,20 @@ async fn decode_together(
     }
     let unanswered = || Err(JsError::new("device-lost", "the device was lost before it answered".to_string()));
     results.into_iter().map(|result| result.unwrap_or_else(unanswered)).collect()
+}
+
+/// Memory for a request's pixels. Not having it must be an error: if the instance stopped in here, nobody would tell
+/// those who wait.
+fn pixel_memory(jpeg: &[u8], options: &DecodeOptions) -> Result<Vec<u8>, JsError> {
+    let codestream = Codestream::parse(jpeg, &options.limits).map_err(JsError::from)?;
+    let plan = DecodePlan::new(&codestream, options).map_err(JsError::from)?;
+    let len = plan.layout().required_len();
+    let (bytes, limit) = (plan.working_memory().saturating_add(len as u64), options.limits.max_memory);
+    plan.limits().check_memory(bytes).map_err(Error::from)?;
+    let mut pixels = Vec::new();
+    pixels.try_reserve_exact(len).map_err(|_| Error::from(LimitError::Memory { bytes, limit }))?;
+    pixels.resize(len, 0);
+    Ok(pixels)
 }
 
 /// A file's bytes in memory that jobs share: the only copy of them.

@@ -147,6 +147,23 @@ test('memory is given back, and the decoder goes on', async () => {
   expect(Buffer.compare(before, after)).toBe(0);
 });
 
+test('an instance that stopped is replaced', async () => {
+  const isopel = await init();
+  const before = (await isopel.decode(photo)).data;
+  const region = { x: 0, y: 0, width: 8, height: 8 };
+  // The engine's own error, in the middle of the work.
+  Object.defineProperty(region, 'height', {
+    get: () => {
+      throw new WebAssembly.RuntimeError('unreachable');
+    },
+  });
+  await expect(isopel.decode(photo, { region, backend: 'wasm' })).rejects.toMatchObject({
+    name: 'IsopelError',
+    kind: 'internal',
+  });
+  expect(Buffer.compare((await isopel.decode(photo)).data, before)).toBe(0);
+});
+
 test('a batch has a result for each file', async () => {
   const isopel = await init();
   const seen: number[] = [];

@@ -127,6 +127,54 @@ test('a lost device is named, and the next call opens another', async ({ page })
   expect(result.devices).toBe(3);
 });
 
+test('auto takes a hardware adapter for large work, and the CPU when its device is lost', async ({ page }) => {
+  const result = await page.evaluate(async (url) => {
+    const devices: GPUDeviceLike[] = [];
+    const { GPUAdapter, GPUAdapterInfo } = globalThis as unknown as {
+      GPUAdapter: { prototype: AdapterLike };
+      GPUAdapterInfo: { prototype: object };
+    };
+    // SwiftShader, dressed up as hardware.
+    Object.defineProperty(GPUAdapterInfo.prototype, 'isFallbackAdapter', { value: false });
+    const requestDevice = GPUAdapter.prototype.requestDevice;
+    GPUAdapter.prototype.requestDevice = async function (this: AdapterLike, ...rest: unknown[]) {
+      const device = await requestDevice.apply(this, rest);
+      devices.push(device);
+      return device;
+    };
+    const { init } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init();
+    const file = await (await fetch('/samples/gray.jpg')).blob();
+    const batch = async (): Promise<(string | undefined)[]> => {
+      const results = await isopel.decodeBatch(Array.from({ length: 8 }, () => file));
+      return results.flatMap((one) =>
+        one.status === 'fulfilled' ? [one.value.route, one.value.fallback] : ['failed'],
+      );
+    };
+    const small = (await isopel.decode(file)).route;
+    const first = await batch();
+    devices[0]?.destroy();
+    return { small, first, second: await batch(), third: await batch() };
+  }, PACKAGE);
+  const onGpu = Array.from({ length: 8 }, () => ['webgpu', null]).flat();
+  expect(result.small).toBe('wasm');
+  expect(result.first.map((value) => value ?? null)).toEqual(onGpu);
+  expect(result.second.slice(0, 2)).toEqual(['wasm', expect.stringContaining('lost')]);
+  expect(result.third.map((value) => value ?? null)).toEqual(onGpu);
+});
+
+test('limits hold on WebGPU', async ({ page }) => {
+  const kind = await page.evaluate(async (url) => {
+    const { init } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init({ backend: 'webgpu' });
+    const file = await (await fetch('/samples/gray.jpg')).blob();
+    return isopel
+      .decode(file, { limits: { maxMemory: 1000 } })
+      .catch((error: unknown) => (error as { kind: string }).kind);
+  }, PACKAGE);
+  expect(kind).toBe('limit-memory');
+});
+
 test('an aborted batch ends', async ({ page }) => {
   const reason = await page.evaluate(async (url) => {
     const { init } = (await import(url)) as typeof import('../dist/index.js');
