@@ -122,7 +122,10 @@ export class PictureTab {
       verdict.value = 'nothing to compare';
       describe(block('difference-figures'), []);
     } else {
-      verdict.value = difference.max === 0 ? 'identical, every byte' : `up to ${difference.max} levels apart`;
+      verdict.value =
+        difference.max === 0
+          ? 'identical, every byte'
+          : `up to ${difference.max} ${difference.max === 1 ? 'level' : 'levels'} apart`;
       verdict.classList.add(difference.max === 0 ? 'good' : 'bad');
       const share = (100 * difference.differing) / difference.pixels;
       describe(block('difference-figures'), [

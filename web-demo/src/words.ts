@@ -59,27 +59,27 @@ export function errorInWords(error: unknown): string {
   if (!(error instanceof IsopelError)) {
     return `Something went wrong: ${String(error)}`;
   }
-  const place = error.offset === undefined ? '' : ` The place is byte ${error.offset.toLocaleString('en')}.`;
-  return `${introduction(error.kind)} ${sentence(error.message)}${place}`;
+  return `${introduction(error.kind)}${sentence(error.message)}`;
 }
 
+/** What kind of trouble it is, for messages that don't begin with that. */
 function introduction(kind: string): string {
   if (['not-jpeg', 'empty'].includes(kind)) {
-    return 'This is not a JPEG file.';
+    return '';
   }
   if (kind.startsWith('unsupported')) {
-    return 'This kind of JPEG can’t be shown.';
+    return 'This kind of JPEG can’t be shown. ';
   }
   if (kind.startsWith('limit') || kind === 'input-too-large') {
-    return 'This file would take too much memory or time.';
+    return 'This file would take too much memory or time. ';
   }
   if (kind.startsWith('device') || kind.startsWith('webgpu') || kind === 'browser') {
-    return 'This decoder can’t do it.';
+    return 'This decoder can’t do it. ';
   }
   if (kind.startsWith('region')) {
-    return 'The region does not fit.';
+    return 'The region does not fit. ';
   }
-  return 'The file is damaged beyond what can be shown.';
+  return 'The file is damaged beyond what can be shown. ';
 }
 
 export function warningInWords({ message, damage }: Warning): string {

@@ -112,7 +112,7 @@ test('what is no JPEG is answered in plain words, and the next file is shown', a
   await page
     .locator('#file')
     .setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') });
-  await expect(page.getByRole('alert')).toContainText('notes.txt: This is not a JPEG file.');
+  await expect(page.getByRole('alert')).toContainText('notes.txt: Not a JPEG file: it does not start with FF D8');
   await page.locator('#file').setInputFiles(sampleFile('gray.jpg'));
   await expect(page.locator('#name')).toHaveText('gray.jpg');
   await expect(page.getByRole('alert')).toBeHidden();
@@ -140,7 +140,7 @@ test('a batch has a result for each picture, and a bad one costs no other', asyn
     { name: 'photo.jpg', mimeType: 'image/jpeg', buffer: readFileSync(sampleFile('photo.jpg')) },
   ]);
   await expect(page.locator('#batch-summary')).toContainText('Done: 3 of 3, 1 could not be decoded.');
-  await expect(page.locator('#batch-results .bad')).toContainText('This is not a JPEG file.');
+  await expect(page.locator('#batch-results .bad')).toContainText('Not a JPEG file');
   await expect(page.locator('#batch-results .good')).toHaveCount(2);
 });
 
