@@ -17,7 +17,7 @@ const MIN_PIXELS: u64 = 256 << 10;
 /// Rows of a band at least: each also transforms the MCUs that its edges take chroma from.
 const MIN_ROWS: usize = 64;
 /// Bands for each thread, so that all end at about the same time.
-const BANDS_PER_THREAD: usize = 4;
+const BANDS_PER_THREAD: usize = 2;
 
 /// Held while this thread waits for the others' parts of an image.
 ///

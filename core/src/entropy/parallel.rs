@@ -22,7 +22,9 @@ const MIN_PIECE: usize = 32 << 10;
 /// Pieces for each thread, so that all end at about the same time.
 const PIECES_PER_THREAD: usize = 3;
 /// Blocks at the start of a piece among which the decoder before must join it.
-const JOINABLE: usize = 1 << 14;
+const JOINABLE: usize = 4096;
+/// Places of blocks that are kept at the end of the last piece: behind the last block only bits of padding are read.
+const LAST_STARTS: usize = 16;
 
 /// The coefficients of a whole scan, in pieces.
 pub(crate) struct ScanPieces {
@@ -62,7 +64,8 @@ impl ScanPieces {
                 Some(decoder)
             })
             .collect::<Option<_>>()?;
-        let joinable: Vec<Vec<u64>> = decoders.iter().skip(1).map(|decoder| decoder.block_starts.clone()).collect();
+        let joinable: Vec<Vec<u64>> =
+            decoders.iter_mut().skip(1).map(|decoder| std::mem::take(&mut decoder.first_starts)).collect();
         let joints: Vec<usize> = decoders
             .par_iter_mut()
             .zip(&joinable)
@@ -103,24 +106,12 @@ impl ScanPieces {
                 while self.pieces[piece].end() <= block_index {
                     piece += 1;
                 }
-                let (symbols, dc_offset) = self.pieces[piece].block(block_index, block.part);
-                push_block(packed, place, column * block.columns + block.column, symbols, dc_offset);
+                let count = self.pieces[piece].copy_block(block_index, block.part, packed.room());
+                packed.end_block(place, column * block.columns + block.column, count);
                 block_index += 1;
             }
         }
     }
-}
-
-/// Packs a block from the symbols of a piece's, with `dc_offset` added to the first, which is DC's.
-#[inline(always)]
-fn push_block(packed: &mut PackedCoefficients, place: &RowPlace, column: u32, symbols: &[u32], dc_offset: i16) {
-    let Some((&dc, ac)) = symbols.split_first() else { return };
-    let dc = unpacked(dc).0.wrapping_add(dc_offset);
-    let room = packed.room();
-    room[0] = u32::from(dc as u16) << 16;
-    let count = usize::from(dc != 0);
-    room[count..count + ac.len()].copy_from_slice(ac);
-    packed.end_block(place, column, count + ac.len());
 }
 
 /// The first byte at or behind an offset in the scan that is not part of a stuffed byte or a marker.
@@ -152,11 +143,23 @@ impl Piece {
         self.first_block + self.headers.len() - self.skipped
     }
 
+    /// Copies the symbols of a block, with the right DC coefficient. Returns how many.
     #[inline(always)]
-    fn block(&self, index: usize, part: usize) -> (&[u32], i16) {
+    fn copy_block(&self, index: usize, part: usize, room: &mut [u32; ROOM]) -> usize {
+        /// Most blocks are shorter; a constant number of words needs no call.
+        const AT_ONCE: usize = 16;
         let header = self.headers[index - self.first_block + self.skipped];
-        let symbols = &self.symbols[(header >> 7) as usize..][..(header & 127) as usize];
-        (symbols, self.dc_offsets[part])
+        let (first, count) = ((header >> 7) as usize, (header & 127) as usize);
+        let dc = unpacked(self.symbols[first]).0.wrapping_add(self.dc_offsets[part]);
+        room[0] = u32::from(dc as u16) << 16;
+        let kept = usize::from(dc != 0);
+        // Symbols have room behind them, so that whole steps can be copied.
+        let ac = &self.symbols[first + 1..];
+        for step in (0..count.saturating_sub(1)).step_by(AT_ONCE) {
+            let from: &[u32; AT_ONCE] = ac[step..].first_chunk().expect("a piece ends with room");
+            room[kept + step..][..AT_ONCE].copy_from_slice(from);
+        }
+        kept + count - 1
     }
 
     /// DC coefficients of the last blocks before one, by component of the scan; 0 where there is none.
@@ -176,8 +179,9 @@ impl BlockSink for Piece {
 
     #[inline(always)]
     fn room(&mut self) -> &mut [u32; ROOM] {
+        // A little at a time: what is cleared is still in the cache when it is written.
         if self.symbols.len() < self.used + ROOM {
-            self.symbols.resize(2 * (self.used + ROOM), 0);
+            self.symbols.resize(self.used + 32 * ROOM, 0);
         }
         self.symbols[self.used..].first_chunk_mut().expect("grown if too short")
     }
@@ -203,11 +207,11 @@ pub(crate) struct PieceDecoder<'d, 'a> {
     /// Data bits of the piece.
     bits: u64,
     /// Where the first blocks begin, in data bits from the piece's start.
-    block_starts: Vec<u64>,
-    /// How many of those are wanted.
-    starts_wanted: usize,
-    /// The last block with bits that are no code.
-    last_bad: Option<usize>,
+    first_starts: Vec<u64>,
+    /// Where the last blocks begin, by their index modulo the length.
+    last_starts: [u64; LAST_STARTS],
+    /// Blocks with bits that are no code.
+    bad: Vec<usize>,
 }
 
 impl<'d, 'a> PieceDecoder<'d, 'a> {
@@ -217,8 +221,8 @@ impl<'d, 'a> PieceDecoder<'d, 'a> {
         let mut from_start = scan.clone();
         from_start.data.start = start;
         let bits = 8 * data_bytes(&file[start..end])? as u64;
-        // Few symbols are shorter; zeroed memory costs nothing until it is used.
-        let piece = Piece { symbols: vec![0; bits as usize / 5 + ROOM], ..Piece::default() };
+        // Photographs have 5 bits or more for each symbol.
+        let piece = Piece { symbols: Vec::with_capacity(bits as usize / 5 + ROOM), ..Piece::default() };
         Some(PieceDecoder {
             level: Level::detected(),
             shape,
@@ -226,10 +230,9 @@ impl<'d, 'a> PieceDecoder<'d, 'a> {
             predictors: [0; 4],
             piece,
             bits,
-            block_starts: Vec::new(),
-            // Where the last piece's blocks end tells what is left over.
-            starts_wanted: if next.is_some() { JOINABLE } else { usize::MAX },
-            last_bad: None,
+            first_starts: Vec::with_capacity(JOINABLE),
+            last_starts: [0; LAST_STARTS],
+            bad: Vec::new(),
         })
     }
 
@@ -237,9 +240,10 @@ impl<'d, 'a> PieceDecoder<'d, 'a> {
     #[inline(always)]
     pub(crate) fn decode(&mut self) {
         self.decode_until(|decoder, start, _| {
-            if decoder.block_starts.len() < decoder.starts_wanted {
-                decoder.block_starts.push(start);
+            if decoder.first_starts.len() < JOINABLE {
+                decoder.first_starts.push(start);
             }
+            decoder.last_starts[decoder.piece.headers.len() % LAST_STARTS] = start;
             start >= decoder.bits
         });
     }
@@ -279,12 +283,13 @@ impl<'d, 'a> PieceDecoder<'d, 'a> {
             bits = decoder.bits;
             if self.cursor.bad_codes > 0 {
                 self.cursor.bad_codes = 0;
-                self.last_bad = Some(self.piece.headers.len());
+                self.bad.push(self.piece.headers.len());
             }
             self.piece.end_block(&block.place, 0, symbols);
-            index = (index + 1) % shape.blocks.len();
+            index = if index + 1 == shape.blocks.len() { 0 } else { index + 1 };
         }
         self.cursor.reader.set_bits(bits);
+        self.piece.room();
     }
 }
 
@@ -312,7 +317,7 @@ fn place_pieces(decoders: Vec<PieceDecoder>, joints: &[usize], shape: &ScanShape
     let mut pieces: Vec<Piece> = Vec::with_capacity(decoders.len());
     let last = decoders.len() - 1;
     for (index, decoder) in decoders.into_iter().enumerate() {
-        let PieceDecoder { mut piece, bits, block_starts, last_bad, .. } = decoder;
+        let PieceDecoder { mut piece, bits, last_starts, bad, .. } = decoder;
         if let Some(before) = pieces.last() {
             piece.skipped = joints[index - 1];
             piece.first_block = before.end();
@@ -326,14 +331,18 @@ fn place_pieces(decoders: Vec<PieceDecoder>, joints: &[usize], shape: &ScanShape
         if index == last {
             let wanted = piece.skipped + total.checked_sub(piece.first_block)?;
             // Where the last block ends is where one behind it would begin.
-            let end = *block_starts.get(wanted)?;
+            let decoded = piece.headers.len();
+            if wanted > decoded || wanted + LAST_STARTS <= decoded {
+                return None;
+            }
+            let end = last_starts[wanted % LAST_STARTS];
             if bits.checked_sub(end)? / 8 > ScanCursor::TOLERATED_BYTES as u64 {
                 return None;
             }
             piece.headers.truncate(wanted);
         }
         // All but the last have as many blocks as it takes to join.
-        let damaged = last_bad.is_some_and(|bad| (piece.skipped..piece.headers.len()).contains(&bad));
+        let damaged = bad.iter().any(|bad| (piece.skipped..piece.headers.len()).contains(bad));
         if damaged || piece.end() > total || piece.used > PackedCoefficients::MAX_SYMBOLS {
             return None;
         }
