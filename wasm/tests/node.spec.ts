@@ -221,9 +221,15 @@ test('a worker gives the same pixels and errors, and goes on after an abort', as
     const results = await worker.decodeBatch([photo, new Uint8Array(9), photo]);
     expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(results[1]).toMatchObject({ reason: { name: 'IsopelError', kind: 'not-jpeg' } });
+    // When the first is done, another one is running and the rest are waiting.
     const controller = new AbortController();
-    const aborted = worker.decode(photo, { signal: controller.signal });
-    setTimeout(() => controller.abort('enough'), 5);
+    const aborted = worker.decodeBatch(
+      Array.from({ length: 6 }, () => photo),
+      {
+        signal: controller.signal,
+        onResult: () => controller.abort('enough'),
+      },
+    );
     await expect(aborted).rejects.toBe('enough');
     const copy = photo.slice();
     expect(Buffer.compare((await worker.decode(copy)).data, golden)).toBe(0);
