@@ -1,7 +1,7 @@
 import { defineConfig } from '@playwright/test';
-import { chromiumOptions, findChromium } from './tests/chromium.js';
+import { chromiumOptions, findChromium, testPort } from './tests/chromium.js';
 
-const PORT = 4517;
+const PORT = testPort('ISOPEL_PACKAGE_TEST_PORT');
 const chromium = findChromium();
 
 const browser = (name: string, webgpu: boolean, testMatch: string) => ({

@@ -1,7 +1,7 @@
 import { defineConfig } from '@playwright/test';
-import { chromiumOptions, findChromium } from '../wasm/tests/chromium.js';
+import { chromiumOptions, findChromium, testPort } from '../wasm/tests/chromium.js';
 
-const PORT = 4518;
+const PORT = testPort('ISOPEL_DEMO_TEST_PORT');
 const chromium = findChromium();
 
 export default defineConfig({

@@ -18,15 +18,20 @@ export async function toBytes(input: Input): Promise<Uint8Array> {
     checkLength(input.size);
     return checked(new Uint8Array(await input.arrayBuffer()));
   }
-  if (input instanceof Uint8Array) {
-    return checked(input);
+  // Not by `instanceof`: frames and test environments have classes of their own.
+  if (ArrayBuffer.isView(input)) {
+    return checked(new Uint8Array(input.buffer, input.byteOffset, input.byteLength));
   }
-  if (input instanceof ArrayBuffer) {
+  if (isArrayBuffer(input)) {
     checkLength(input.byteLength);
     return new Uint8Array(input);
   }
   const message = 'the input must be an ArrayBuffer, a Uint8Array, a Blob or a Response';
   throw new IsopelError({ kind: 'bad-input', message });
+}
+
+function isArrayBuffer(input: Input): input is ArrayBuffer {
+  return Object.prototype.toString.call(input) === '[object ArrayBuffer]';
 }
 
 function checked(bytes: Uint8Array): Uint8Array {

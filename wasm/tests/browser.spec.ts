@@ -52,8 +52,11 @@ test('a worker decodes off the page’s thread, in parallel, and ends with an ab
     const [first, bad, second] = await worker.decodeBatch([photo, new Blob(['no picture']), photo]);
     const equal = (pixels: Uint8Array) => pixels.every((value, index) => value === data[index]);
     const controller = new AbortController();
-    const running = worker.decode(photo, { signal: controller.signal });
-    setTimeout(() => controller.abort(), 4);
+    // When the first is done, another one is running and the rest are waiting.
+    const running = worker.decodeBatch(
+      Array.from({ length: 6 }, () => photo),
+      { signal: controller.signal, onResult: () => controller.abort() },
+    );
     const aborted = await running.catch((error: unknown) => (error as Error).name);
     const canvas = document.createElement('canvas');
     const header = await worker.probe(photo);
@@ -93,15 +96,36 @@ test('a page can be painted between the images of a batch', async ({ page }) => 
   expect(tasks).toBeGreaterThan(3);
 });
 
-test('freed memory is given back to the browser', async ({ page }) => {
-  const [pixels, again] = await page.evaluate(async (url) => {
+test('freeing takes a new instance with little memory in the place of the old one', async ({ page }) => {
+  const { sizes, same } = await page.evaluate(async (url) => {
+    const memories: WebAssembly.Memory[] = [];
+    const watched = (instance: WebAssembly.Instance): void => {
+      memories.push(instance.exports['memory'] as WebAssembly.Memory);
+    };
+    const instantiate = WebAssembly.instantiateStreaming;
+    WebAssembly.instantiateStreaming = async (...source) => {
+      const result = await instantiate(...source);
+      watched(result.instance);
+      return result;
+    };
+    WebAssembly.Instance = new Proxy(WebAssembly.Instance, {
+      construct: (target, given) => {
+        const instance = Reflect.construct(target, given) as WebAssembly.Instance;
+        watched(instance);
+        return instance;
+      },
+    });
     const { init } = (await import(url)) as typeof import('../dist/index.js');
     const isopel = await init();
     const file = await (await fetch('/samples/photo.jpg')).blob();
     const first = await isopel.decode(file);
     isopel.free();
+    const sizes = memories.map((memory) => memory.buffer.byteLength);
     const second = await isopel.decode(file);
-    return [first.data.length, second.data.every((value, index) => value === first.data[index])];
+    return { sizes, same: second.data.every((value, index) => value === first.data[index]) };
   }, PACKAGE);
-  expect([pixels, again]).toEqual([1920 * 1280 * 4, true]);
+  expect(sizes.length).toBe(2);
+  expect(sizes[0]).toBeGreaterThan(1920 * 1280 * 4);
+  expect(sizes[1]).toBeLessThan(3_000_000);
+  expect(same).toBe(true);
 });

@@ -29,3 +29,12 @@ export function chromiumOptions(executablePath: string | undefined, webgpu: bool
     args: ['--no-sandbox', ...quiet, ...(webgpu ? WEBGPU : [])],
   };
 }
+
+/**
+ * A port for the tests' server that other runs on this machine are unlikely to have. The first process chooses; the
+ * processes that it starts read the same configuration and must come to the same port.
+ */
+export function testPort(variable: string): number {
+  process.env[variable] ??= String(20_000 + Math.floor(Math.random() * 12_000));
+  return Number(process.env[variable]);
+}

@@ -1,5 +1,6 @@
 /** The package in Node. */
 
+import { runInNewContext } from 'node:vm';
 import { expect, test } from '@playwright/test';
 import { init, IsopelError, IsopelWorker } from '../dist/index.js';
 import { readJpeg, refused, regions, sha256, storedPictures, uprightPictures } from './corpus.js';
@@ -66,7 +67,16 @@ test('all kinds of input, and views into larger buffers', async () => {
   const padded = new Uint8Array(photo.length + 7);
   padded.set(photo, 5);
   const buffer = photo.slice().buffer;
-  const inputs = [buffer, padded.subarray(5, 5 + photo.length), new Blob([buffer]), new Response(buffer)];
+  const foreign = runInNewContext('new Uint8Array(length)', { length: photo.length }) as Uint8Array;
+  foreign.set(photo);
+  const inputs = [
+    buffer,
+    padded.subarray(5, 5 + photo.length),
+    foreign,
+    foreign.buffer as ArrayBuffer,
+    new Blob([buffer]),
+    new Response(buffer),
+  ];
   for (const input of inputs) {
     expect(Buffer.compare((await isopel.decode(input)).data, golden)).toBe(0);
   }
@@ -211,9 +221,15 @@ test('a worker gives the same pixels and errors, and goes on after an abort', as
     const results = await worker.decodeBatch([photo, new Uint8Array(9), photo]);
     expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(results[1]).toMatchObject({ reason: { name: 'IsopelError', kind: 'not-jpeg' } });
+    // When the first is done, another one is running and the rest are waiting.
     const controller = new AbortController();
-    const aborted = worker.decode(photo, { signal: controller.signal });
-    setTimeout(() => controller.abort('enough'), 5);
+    const aborted = worker.decodeBatch(
+      Array.from({ length: 6 }, () => photo),
+      {
+        signal: controller.signal,
+        onResult: () => controller.abort('enough'),
+      },
+    );
     await expect(aborted).rejects.toBe('enough');
     const copy = photo.slice();
     expect(Buffer.compare((await worker.decode(copy)).data, golden)).toBe(0);
