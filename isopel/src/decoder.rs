@@ -238,7 +238,7 @@ impl Decoder {
     /// Whether an image by itself is worth the decoder's threads. A thread of a pool has other images beside it.
     #[cfg(not(target_arch = "wasm32"))]
     fn shares(&self, plan: &DecodePlan) -> bool {
-        const MIN_PIXELS: u64 = 1 << 20;
+        const MIN_PIXELS: u64 = 4 << 20;
         self.threads != 1 && plan.output_size().pixels() >= MIN_PIXELS && rayon::current_thread_index().is_none()
     }
 
