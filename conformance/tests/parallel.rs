@@ -83,6 +83,24 @@ fn regions_strides_and_numbers_of_threads() {
 }
 
 #[test]
+fn the_corpus_in_pieces() {
+    let mut in_pieces = 0;
+    for (row, bytes) in corpus::decodable(1 << 20).unwrap() {
+        for pieces in 2..8 {
+            let options = DecodeOptions::default();
+            let parallel = planned(&bytes, &options, |plan| {
+                let parallel = cpu::decode_in_pieces(plan, pieces, 16)?;
+                in_pieces += usize::from(parallel.is_some());
+                parallel.map_or_else(|| cpu::decode(plan), Ok)
+            });
+            let serial = planned(&bytes, &options, cpu::decode);
+            assert!(parallel == serial, "{} in {pieces} pieces", row.path);
+        }
+    }
+    assert!(in_pieces > 200, "only {in_pieces} were sound and long enough");
+}
+
+#[test]
 fn many_images_at_once_do_not_pile_up_on_a_stack() {
     let bytes = sample("photo.jpg");
     let codestream = Codestream::parse(&bytes, &Default::default()).unwrap();

@@ -17,7 +17,7 @@ pub use backend::install_and_wait;
 pub use backend::{CpuBackend, HostBuffer, HostTarget};
 pub use fence::{CpuFence, CpuSignal};
 #[cfg(not(target_arch = "wasm32"))]
-pub use parallel::{decode_parallel, decode_parallel_into};
+pub use parallel::{decode_in_pieces, decode_parallel, decode_parallel_into};
 pub use stage::StageTimes;
 
 use std::time::Duration;

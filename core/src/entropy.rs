@@ -284,6 +284,13 @@ impl SharedCoefficients {
         Ok(Some((SharedCoefficients(Collected::Pieces(pieces)), report)))
     }
 
+    /// Decodes a plan's only scan in so many pieces, for tests. `None` if it is one for the serial decoder.
+    pub(crate) fn decode_pieces(plan: &DecodePlan, pieces: usize) -> Result<Option<(Self, CoefficientReport)>, Error> {
+        let Some(pieces) = parallel::ScanPieces::decode_pieces(plan, pieces) else { return Ok(None) };
+        let report = with_damage_refused(plan, |_| Ok(u32::MAX))?;
+        Ok(Some((SharedCoefficients(Collected::Pieces(pieces)), report)))
+    }
+
     /// Calls `use_row` with each row of MCUs of a plan for a part of the same region, top to bottom.
     pub(crate) fn rows(&self, plan: &DecodePlan, mut use_row: impl FnMut(McuRow)) {
         match &self.0 {

@@ -87,9 +87,38 @@ pub fn decode_parallel_into(plan: &DecodePlan, layout: &PixelLayout, output: &mu
     let Some((coefficients, found)) = SharedCoefficients::decode(plan)? else {
         return decode_into(plan, layout, output);
     };
-    let stride = layout.planes()[0].stride;
     let height = plan.output_size().height as usize;
     let rows = height.div_ceil(threads * BANDS_PER_THREAD).max(MIN_ROWS);
+    write_bands(plan, layout, &coefficients, rows, output)?;
+    Ok(Report::new(plan, layout, Route::Cpu, found))
+}
+
+/// Decodes in so many pieces and bands of so many rows whatever the size, for tests. `None` if the plan is one for a
+/// single thread.
+///
+/// # Errors
+/// As [`decode`](super::decode).
+#[doc(hidden)]
+pub fn decode_in_pieces(plan: &DecodePlan, pieces: usize, rows: usize) -> Result<Option<Image>, Error> {
+    let layout = plan.layout();
+    if plan.codestream().has_multiple_scans() || layout.planes().len() != 1 {
+        return Ok(None);
+    }
+    let Some((coefficients, found)) = SharedCoefficients::decode_pieces(plan, pieces)? else { return Ok(None) };
+    let mut pixels = super::allocate(plan)?;
+    write_bands(plan, layout, &coefficients, rows, &mut pixels)?;
+    Ok(Some(Image { pixels, report: Report::new(plan, layout, Route::Cpu, found) }))
+}
+
+fn write_bands(
+    plan: &DecodePlan,
+    layout: &PixelLayout,
+    coefficients: &SharedCoefficients,
+    rows: usize,
+    output: &mut [u8],
+) -> Result<(), Error> {
+    let stride = layout.planes()[0].stride;
+    let height = plan.output_size().height as usize;
     output[..layout.required_len()].par_chunks_mut(rows * stride).enumerate().try_for_each(|(index, output)| {
         let first = index * rows;
         let band = plan.band(first as u32..height.min(first + rows) as u32)?;
@@ -99,7 +128,6 @@ pub fn decode_parallel_into(plan: &DecodePlan, layout: &PixelLayout, output: &mu
             reconstruction.transform(&row);
             reconstruction.write_rows(row.index(), output);
         });
-        Ok::<(), Error>(())
-    })?;
-    Ok(Report::new(plan, layout, Route::Cpu, found))
+        Ok(())
+    })
 }

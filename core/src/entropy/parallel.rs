@@ -44,7 +44,7 @@ impl ScanPieces {
         if threads < 2 { None } else { Self::decode_pieces(plan, count) }
     }
 
-    fn decode_pieces(plan: &DecodePlan, count: usize) -> Option<Self> {
+    pub(crate) fn decode_pieces(plan: &DecodePlan, count: usize) -> Option<Self> {
         let codestream = plan.codestream();
         let scan = &codestream.scans()[0];
         let len = scan.data.len();

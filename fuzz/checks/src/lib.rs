@@ -4,8 +4,8 @@
 #![forbid(unsafe_code)]
 
 use isopel_core::{
-    Codestream, DecodeOptions, DecodePlan, DisplayRect, Image, Limits, Orientation, OrientationPolicy, PixelFormat,
-    Strictness, cpu,
+    Codestream, CodestreamIndex, DecodeOptions, DecodePlan, DisplayRect, Image, Limits, Orientation, OrientationPolicy,
+    PixelFormat, Strictness, cpu,
 };
 
 /// Large enough for every class of file, small enough for many runs a second.
@@ -78,6 +78,43 @@ pub fn region_equals_crop(bytes: &[u8]) {
             region_row == &whole.pixels[start..start + row],
             "row {index} of {width}x{height}+{x}+{y} under {orientation:?} as {format}"
         );
+    }
+}
+
+/// What several threads decode is what one does, damage that goes unnoticed included; they leave files with noticed
+/// damage to one.
+pub fn pieces_equal_whole(bytes: &[u8]) {
+    let mut choice = Choice::from_bytes(bytes);
+    let orientation = Orientation::ALL[choice.below(8) as usize];
+    let options = DecodeOptions::default()
+        .limits(limits())
+        .format(choice.format())
+        .orientation(OrientationPolicy::Set(orientation));
+    let Ok(codestream) = Codestream::parse(bytes, &options.limits) else { return };
+    let Ok(plan) = DecodePlan::new(&codestream, &options) else { return };
+    let (pieces, rows) = (2 + choice.below(6) as usize, 1 + choice.below(40) as usize);
+    let Ok(Some(parallel)) = cpu::decode_in_pieces(&plan, pieces, rows) else { return };
+    let serial = cpu::decode(&plan).expect("what pieces give, the whole gives");
+    assert_eq!(parallel.report, serial.report, "{pieces} pieces, bands of {rows} rows");
+    assert!(parallel.pixels == serial.pixels, "{pieces} pieces, bands of {rows} rows");
+}
+
+/// A region is the same with an index and without.
+pub fn index_changes_nothing(bytes: &[u8]) {
+    let mut choice = Choice::from_bytes(bytes);
+    let Ok(codestream) = Codestream::parse(bytes, &limits()) else { return };
+    let Some(index) = CodestreamIndex::build(&codestream) else { return };
+    let rect = DisplayRect::new(choice.below(32), choice.below(32), 1 + choice.below(64), 1 + choice.below(64));
+    let options = DecodeOptions::default().limits(limits()).format(choice.format()).region(rect);
+    let Ok(plan) = DecodePlan::new(&codestream, &options) else { return };
+    let without = cpu::decode(&plan);
+    let with = cpu::decode(&plan.with_index(&index).expect("made for this file"));
+    match (with, without) {
+        (Ok(with), Ok(without)) => {
+            assert_eq!(with.report, without.report, "{rect:?}");
+            assert!(with.pixels == without.pixels, "{rect:?}");
+        }
+        (with, without) => assert_eq!(with.err(), without.err(), "{rect:?}"),
     }
 }
 
