@@ -27,6 +27,7 @@ use crate::error::{Error, MisuseError};
 use crate::outcome::{Image, Report, Route};
 use crate::pixels::PixelLayout;
 use crate::plan::DecodePlan;
+use crate::simd::Level;
 use reconstruct::Reconstruction;
 use stage::{Stage, StageClock, system_clock};
 
@@ -79,6 +80,12 @@ pub fn decode_timed_by(plan: &DecodePlan, now: fn() -> Duration) -> Result<(Imag
     let mut clock = StageClock::started(now);
     let report = decode_with_clock(plan, plan.layout(), &mut pixels, &mut clock)?;
     Ok((Image { pixels, report }, clock.times()))
+}
+
+/// The name of the kernels in use: `plain`, or the vector instructions that they are written for, such as `avx2`. The
+/// environment variable `ISOPEL_CPU` chooses among those that this processor has, when the first image is decoded.
+pub fn kernels() -> &'static str {
+    Level::detected().name()
 }
 
 fn decode_with_clock(

@@ -427,6 +427,7 @@ fn backends_are_listed() {
     assert!(lines[3].starts_with("cuda     no") && lines[3].contains("--features cuda"), "{table}");
     #[cfg(not(feature = "wgpu"))]
     assert!(lines[2].starts_with("wgpu     no") && lines[2].contains("--features wgpu"), "{table}");
+    assert!(lines[5].starts_with("kernels of the CPU: "), "{table}");
 }
 
 #[cfg(not(feature = "wgpu"))]

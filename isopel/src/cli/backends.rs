@@ -6,7 +6,7 @@ use clap::Args;
 
 #[cfg(not(all(feature = "cuda", feature = "wgpu")))]
 use isopel::Decoder;
-use isopel::cpu::CpuBackend;
+use isopel::cpu::{self, CpuBackend};
 use isopel::{Backend, BackendChoice, BackendUnavailable};
 
 use super::device::AdapterArgs;
@@ -40,8 +40,22 @@ pub(crate) fn run(args: &BackendsArgs) -> Result<Verdict, Stop> {
             Err(error) => writeln!(stdout, "{backend:<8} {:<10} {:<7} {:<8} {}", "no", "-", "-", with_sources(&error))?,
         }
     }
+    writeln!(stdout, "\n{}", describe_kernels())?;
     wgpu.details.iter().chain(&cuda_details).try_for_each(|line| writeln!(stdout, "{line}"))?;
     Ok(Verdict::Clean)
+}
+
+/// The CPU's kernels, and what became of the caller's choice.
+fn describe_kernels() -> String {
+    let kernels = cpu::kernels();
+    match std::env::var("ISOPEL_CPU") {
+        Ok(wanted) if wanted != kernels => {
+            format!(
+                "kernels of the CPU: {kernels}; ISOPEL_CPU names {wanted:?}, which this processor or build does not have"
+            )
+        }
+        _ => format!("kernels of the CPU: {kernels}"),
+    }
 }
 
 #[cfg(not(feature = "cuda"))]
