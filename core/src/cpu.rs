@@ -1,5 +1,6 @@
 //! The CPU backend: the exact decoder, and the oracle for all others.
 
+mod allocation;
 mod backend;
 pub(crate) mod color;
 pub(crate) mod dequant_idct;
@@ -28,6 +29,7 @@ use crate::outcome::{Image, Report, Route};
 use crate::pixels::PixelLayout;
 use crate::plan::DecodePlan;
 use crate::simd::Level;
+use allocation::allocate;
 use reconstruct::Reconstruction;
 use stage::{Stage, StageClock, system_clock};
 
@@ -115,11 +117,4 @@ fn check_output(plan: &DecodePlan, layout: &PixelLayout, output: &[u8]) -> Resul
         return Err(MisuseError::BufferTooShort { len: output.len(), needed });
     }
     Ok(())
-}
-
-/// Memory for a plan's packed pixels, within its limits.
-fn allocate(plan: &DecodePlan) -> Result<Vec<u8>, Error> {
-    let len = plan.layout().required_len();
-    plan.limits().check_memory(plan.working_memory().saturating_add(len as u64))?;
-    Ok(vec![0; len])
 }

@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use rayon::prelude::*;
 
+use super::allocation::allocate;
 use super::reconstruct::Reconstruction;
 use super::{check_output, decode_into};
 use crate::entropy::SharedCoefficients;
@@ -57,7 +58,7 @@ impl Drop for Waits {
 /// # Errors
 /// As [`decode`](super::decode).
 pub fn decode_parallel(plan: &DecodePlan) -> Result<Image, Error> {
-    let mut pixels = super::allocate(plan)?;
+    let mut pixels = allocate(plan)?;
     let report = decode_parallel_into(plan, plan.layout(), &mut pixels)?;
     Ok(Image { pixels, report })
 }
@@ -105,7 +106,7 @@ pub fn decode_in_pieces(plan: &DecodePlan, pieces: usize, rows: usize) -> Result
         return Ok(None);
     }
     let Some((coefficients, found)) = SharedCoefficients::decode_pieces(plan, pieces)? else { return Ok(None) };
-    let mut pixels = super::allocate(plan)?;
+    let mut pixels = allocate(plan)?;
     write_bands(plan, layout, &coefficients, rows, &mut pixels)?;
     Ok(Some(Image { pixels, report: Report::new(plan, layout, Route::Cpu, found) }))
 }
