@@ -4,6 +4,7 @@
 //! required is reported as not run, with the reason, by the `summary` test and command.
 
 mod cuda;
+mod one_buffer;
 mod wgpu;
 
 pub use self::wgpu::decode_on_gpu;

@@ -113,6 +113,17 @@ impl Drop for Allocator {
     }
 }
 
+/// Tells nvJPEG what was allocated, if anything was.
+///
+/// # Safety
+/// `address` must be writable.
+unsafe fn hand_over(allocated: Result<*mut c_void, DriverError>, address: *mut *mut c_void) -> c_int {
+    let Ok(allocated) = allocated else { return OUT_OF_MEMORY };
+    // SAFETY: the caller's promise.
+    unsafe { address.write(allocated) };
+    OK
+}
+
 unsafe extern "C" fn allocate_device(
     context: *mut c_void,
     address: *mut *mut c_void,
@@ -121,14 +132,8 @@ unsafe extern "C" fn allocate_device(
 ) -> c_int {
     // SAFETY: nvJPEG hands back the address of the allocator that it was given, which outlives the handle.
     let allocator = unsafe { &*context.cast::<Allocator>() };
-    match allocator.allocate(len) {
-        Ok(allocated) => {
-            // SAFETY: nvJPEG gives a place for the result.
-            unsafe { address.write(allocated as *mut c_void) };
-            OK
-        }
-        Err(_) => OUT_OF_MEMORY,
-    }
+    // SAFETY: nvJPEG gives a place for the result.
+    unsafe { hand_over(allocator.allocate(len).map(|allocated| allocated as *mut c_void), address) }
 }
 
 unsafe extern "C" fn free_device(
@@ -157,14 +162,8 @@ unsafe extern "C" fn allocate_pinned(
 ) -> c_int {
     // SAFETY: as in `allocate_device`.
     let allocator = unsafe { &*context.cast::<Allocator>() };
-    match allocator.allocate_pinned(len) {
-        Ok(allocated) => {
-            // SAFETY: nvJPEG gives a place for the result.
-            unsafe { address.write(allocated as *mut c_void) };
-            OK
-        }
-        Err(_) => OUT_OF_MEMORY,
-    }
+    // SAFETY: nvJPEG gives a place for the result.
+    unsafe { hand_over(allocator.allocate_pinned(len).map(|allocated| allocated as *mut c_void), address) }
 }
 
 unsafe extern "C" fn free_pinned(

@@ -2,32 +2,7 @@
 //! differently - metadata, stray segments, table numbers, heights from DNL, tables that Motion JPEG leaves out - is not
 //! in it.
 
-use isopel_core::{Codestream, CodingProcess, HuffmanSpec, QuantTable, Scan};
-
-/// Zigzag order of quantizer steps (T.81 figure A.6), as natural indices.
-const ZIGZAG: [u8; 64] = {
-    let mut order = [0u8; 64];
-    let (mut row, mut column, mut index) = (0i32, 0i32, 0);
-    while index < 64 {
-        order[index] = (row * 8 + column) as u8;
-        let up = (row + column) % 2 == 0;
-        if (up && column == 7) || (!up && row < 7 && column == 0) {
-            row += 1;
-        } else if (up && row == 0) || (!up && row == 7) {
-            column += 1;
-        } else {
-            row += if up { -1 } else { 1 };
-            column += if up { 1 } else { -1 };
-        }
-        index += 1;
-    }
-    order
-};
-
-/// The natural index of a zigzag index.
-pub(crate) fn natural(zigzag: usize) -> usize {
-    usize::from(ZIGZAG[zigzag])
-}
+use isopel_core::{Codestream, CodingProcess, HuffmanSpec, QuantTable, Scan, ZIGZAG};
 
 /// Writes the file. The caller has made sure that every component has a quantization table of 8-bit steps and that
 /// no scan needs more than four tables of a class, two for baseline.
@@ -100,7 +75,7 @@ fn write_scan(file: &mut Vec<u8>, codestream: &Codestream, scan: &Scan, interval
 
 fn quant_table(file: &mut Vec<u8>, selector: u8, table: &QuantTable) {
     let mut contents = vec![selector];
-    contents.extend((0..64).map(|zigzag| table.values[natural(zigzag)] as u8));
+    contents.extend(ZIGZAG.map(|natural| table.values[usize::from(natural)] as u8));
     segment(file, 0xDB, &contents);
 }
 
@@ -124,15 +99,6 @@ mod tests {
 
     use super::*;
     use crate::route::{RouteSupport, choose};
-
-    #[test]
-    fn zigzag_begins_and_ends_as_in_the_standard() {
-        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(natural), [0, 1, 8, 16, 9, 2, 3]);
-        assert_eq!([61, 62, 63].map(natural), [55, 62, 63]);
-        let mut all: Vec<usize> = (0..64).map(natural).collect();
-        all.sort_unstable();
-        assert_eq!(all, (0..64).collect::<Vec<_>>());
-    }
 
     /// Every file of the corpus that would go to nvJPEG has the same pixels in its canonical form.
     #[test]

@@ -9,9 +9,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use isopel_core::{Codestream, DecodePlan, HuffmanSpec, McuRow, QuantTable};
-
-use crate::canonical::natural;
+use isopel_core::{Codestream, DecodePlan, HuffmanSpec, McuRow, QuantTable, ZIGZAG};
 
 /// Bits that are looked up at once.
 const LOOKUP_BITS: u32 = 12;
@@ -249,7 +247,7 @@ fn check_one_symbol(bits: u32, run: &BlockRun, k: u32) -> Option<(u32, u32)> {
             if index > 63 || size > 10 {
                 return None;
             }
-            let step = u32::from(run.quant.values[natural(index as usize)]);
+            let step = u32::from(run.quant.values[usize::from(ZIGZAG[index as usize])]);
             if (1 << (size - 1)) * step > RANGE + step {
                 return None;
             }

@@ -8,7 +8,7 @@ use isopel_cuda::{CudaBackend, CudaOptions};
 
 use crate::backend_choice::BackendUnavailable;
 use crate::decoder::BatchItem;
-use crate::host_memory::{Memory, copy_rows, packed_layout, single};
+use crate::host_memory::{Memory, copy_to_items, packed_layout, single};
 
 /// A file, and what to decode of it.
 type Request = (Arc<[u8]>, DecodeOptions);
@@ -53,14 +53,7 @@ impl Cuda {
             Err(error) => Err(error.clone()),
         });
         let images = self.submit(checked.collect());
-        let into_place = |((image, layouts), item): ((Result<Image, Error>, _), &mut BatchItem<'_>)| {
-            let (image, (packed, strided)): (Image, (_, isopel_core::PixelLayout)) = (image?, layouts?);
-            copy_rows(&image.pixels, &packed, item.output, &strided);
-            let mut report = image.report;
-            report.layout = strided;
-            Ok(report)
-        };
-        images.into_iter().zip(layouts).zip(items).map(into_place).collect()
+        copy_to_items(images, layouts, items)
     }
 
     /// One result per request, in their order; what was an error stays that error.

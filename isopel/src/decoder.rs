@@ -181,7 +181,7 @@ impl Decoder {
         let plan = DecodePlan::new(&codestream, options)?;
         #[cfg(not(target_arch = "wasm32"))]
         if self.shares(&plan) {
-            let layout = item.layout(&plan)?;
+            let layout = item.strided(plan.layout().clone())?;
             return self.pool().install(|| cpu::decode_parallel_into(&plan, &layout, item.output));
         }
         item.decode_plan(&plan)
@@ -283,11 +283,11 @@ impl BatchItem<'_> {
     }
 
     fn decode_plan(&mut self, plan: &DecodePlan) -> Result<Report, Error> {
-        cpu::decode_into(plan, &self.layout(plan)?, self.output)
+        cpu::decode_into(plan, &self.strided(plan.layout().clone())?, self.output)
     }
 
-    fn layout(&self, plan: &DecodePlan) -> Result<PixelLayout, Error> {
-        let packed = plan.layout().clone();
+    /// The layout in `output` of pixels that lie packed like this.
+    pub(crate) fn strided(&self, packed: PixelLayout) -> Result<PixelLayout, Error> {
         Ok(match self.stride {
             None => packed,
             Some(stride) => packed.with_stride(stride)?,

@@ -2,13 +2,13 @@
 //! is none.
 
 use isopel_core::cpu::{HostBuffer, HostTarget};
-use isopel_core::{Backend, DecodeOptions, Error, Image, Job, PixelLayout, Report};
+use isopel_core::{Backend, DecodeOptions, Error, Image, Job, Report};
 use isopel_wgpu::wgpu::DeviceType;
 use isopel_wgpu::{WgpuAfter, WgpuBackend, WgpuOptions, WgpuTarget};
 
 use crate::backend_choice::BackendUnavailable;
 use crate::decoder::BatchItem;
-use crate::host_memory::{Memory, copy_rows, no_outcome, packed_layout, single};
+use crate::host_memory::{Memory, copy_to_items, no_outcome, packed_layout, single};
 
 /// A submission's pixels take no more than this, with one picture excepted, in the host's memory and again in what
 /// the GPU copies to. Batches with more are several submissions.
@@ -61,14 +61,7 @@ impl Gpu {
             Ok(Request { jpeg: item.jpeg, options: &item.options, len: packed.required_len() })
         });
         let images = self.submit(requests.collect());
-        let into_place = |((image, layouts), item): ((Result<Image, Error>, _), &mut BatchItem<'_>)| {
-            let (image, (packed, strided)): (Image, (PixelLayout, PixelLayout)) = (image?, layouts?);
-            copy_rows(&image.pixels, &packed, item.output, &strided);
-            let mut report = image.report;
-            report.layout = strided;
-            Ok(report)
-        };
-        images.into_iter().zip(layouts).zip(items).map(into_place).collect()
+        copy_to_items(images, layouts, items)
     }
 
     /// Decodes into packed memory. One result per request, in their order; what was an error stays that error.

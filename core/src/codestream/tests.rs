@@ -275,3 +275,13 @@ fn limits_are_checked_before_anything_is_decoded() {
     let limits = Limits { max_metadata: 4, ..Limits::default() };
     assert_eq!(Codestream::parse(&gray(&[segment(0xFE, b"hello")]), &limits).unwrap_err().code(), "limit-metadata");
 }
+
+#[test]
+fn zigzag_begins_and_ends_as_in_the_standard() {
+    let natural = |zigzag: usize| usize::from(ZIGZAG[zigzag]);
+    assert_eq!([0, 1, 2, 3, 4, 5, 6].map(natural), [0, 1, 8, 16, 9, 2, 3]);
+    assert_eq!([61, 62, 63].map(natural), [55, 62, 63]);
+    let mut all: Vec<usize> = (0..64).map(natural).collect();
+    all.sort_unstable();
+    assert_eq!(all, (0..64).collect::<Vec<_>>());
+}
