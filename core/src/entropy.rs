@@ -165,18 +165,9 @@ pub fn pack_coefficients(plan: &DecodePlan, packed: &mut PackedCoefficients) -> 
             }
             return Ok(scan.valid_mcu_rows());
         }
-        let windows = packed.windows().to_vec();
-        read_all_scans(plan, warnings, &mut |row: McuRow| {
-            for (component, window) in windows.iter().enumerate().filter(|(_, window)| window.columns > 0) {
-                let vertical = u32::from(plan.components()[component].sampling.vertical);
-                let end = ((row.index() + 1) * vertical).min(window.first_row + window.rows);
-                for block_row in row.index() * vertical..end {
-                    for column in window.first_column..window.first_column + window.columns {
-                        packed.push_block(component, block_row, column, &row.block(component, block_row, column));
-                    }
-                }
-            }
-        })
+        let (scans, valid_mcu_rows) = CollectedScans::read(plan, warnings)?;
+        scans.pack(packed);
+        Ok(valid_mcu_rows)
     })
 }
 
@@ -247,6 +238,20 @@ impl CollectedScans {
         Ok((CollectedScans { planes, smoother }, extent.valid_mcu_rows))
     }
 
+    /// Packs the blocks of the windows that `packed` has.
+    fn pack(&self, packed: &mut PackedCoefficients) {
+        for (component, window) in packed.windows().to_vec().into_iter().enumerate() {
+            for row in window.first_row..window.first_row + window.rows {
+                let (plane, smoother) = (&self.planes[component], self.smoother.as_ref());
+                let blocks = PlaneRow { component, plane, smoother, row };
+                let place = packed.row_place(component, row);
+                for column in window.first_column..window.first_column + window.columns {
+                    packed.push_block(&place, column, &blocks.block(column).0);
+                }
+            }
+        }
+    }
+
     /// Calls `use_row` with each row of MCUs of a plan whose window lies in that of the plan that was read.
     fn rows(&self, plan: &DecodePlan, use_row: &mut impl FnMut(McuRow)) {
         for index in plan.mcus().rows.clone() {
@@ -279,14 +284,20 @@ impl SharedCoefficients {
             })?;
             return Ok(scans.map(|scans| (SharedCoefficients(Collected::Scans(scans)), report)));
         }
-        let Some(pieces) = parallel::ScanPieces::decode(plan) else { return Ok(None) };
-        let report = with_damage_refused(plan, |_| Ok(u32::MAX))?;
-        Ok(Some((SharedCoefficients(Collected::Pieces(pieces)), report)))
+        Self::of_pieces(plan, parallel::ScanPieces::decode(plan))
     }
 
     /// Decodes a plan's only scan in so many pieces, for tests. `None` if it is one for the serial decoder.
     pub(crate) fn decode_pieces(plan: &DecodePlan, pieces: usize) -> Result<Option<(Self, CoefficientReport)>, Error> {
-        let Some(pieces) = parallel::ScanPieces::decode_pieces(plan, pieces) else { return Ok(None) };
+        Self::of_pieces(plan, parallel::ScanPieces::decode_pieces(plan, pieces))
+    }
+
+    /// Scans that could be joined have no damage of their own.
+    fn of_pieces(
+        plan: &DecodePlan,
+        pieces: Option<parallel::ScanPieces>,
+    ) -> Result<Option<(Self, CoefficientReport)>, Error> {
+        let Some(pieces) = pieces else { return Ok(None) };
         let report = with_damage_refused(plan, |_| Ok(u32::MAX))?;
         Ok(Some((SharedCoefficients(Collected::Pieces(pieces)), report)))
     }

@@ -155,7 +155,7 @@ impl PackedCoefficients {
     }
 
     /// Packs a block of coefficients.
-    pub(super) fn push_block(&mut self, component: usize, row: u32, column: u32, block: &Block) {
+    pub(super) fn push_block(&mut self, place: &RowPlace, column: u32, block: &Block) {
         let symbols = self.room();
         let mut count = 0;
         // Four coefficients at a time: most are 0.
@@ -169,7 +169,7 @@ impl PackedCoefficients {
                 count += usize::from(value != 0);
             }
         }
-        self.end_block(&self.row_place(component, row), column, count);
+        self.end_block(place, column, count);
     }
 
     #[cold]
@@ -313,13 +313,18 @@ mod tests {
         PackedCoefficients { windows: vec![window], headers: vec![0], ..PackedCoefficients::default() }
     }
 
+    fn push(packed: &mut PackedCoefficients, (component, row): (usize, u32), column: u32, block: &Block) {
+        let place = packed.row_place(component, row);
+        packed.push_block(&place, column, block);
+    }
+
     #[test]
     fn symbols_are_the_coefficients_that_are_not_0() {
         let mut block = [0i16; 64];
         let coefficients = [(-1i16, 0), (i16::MIN, 1), (3, 2), (i16::MAX, 28), (-300, 62), (1, 63)];
         coefficients.iter().for_each(|&(value, zigzag)| block[usize::from(ZIGZAG[zigzag])] = value);
         let mut packed = one_block();
-        packed.push_block(0, 0, 0, &block);
+        push(&mut packed, (0, 0), 0, &block);
         let mut read: Vec<(i16, usize)> = packed.row(0, 0).block(0).iter().map(|&symbol| unpacked(symbol)).collect();
         read.sort_by_key(|&(_, zigzag)| zigzag);
         assert_eq!(read, coefficients);
@@ -328,10 +333,10 @@ mod tests {
     #[test]
     fn empty_and_full_blocks_fit() {
         let mut packed = one_block();
-        packed.push_block(0, 0, 0, &[0; 64]);
+        push(&mut packed, (0, 0), 0, &[0; 64]);
         assert!(packed.symbols().is_empty() && packed.row(0, 0).block(0).is_empty());
         for _ in 0..100 {
-            packed.push_block(0, 0, 0, &[-7; 64]);
+            push(&mut packed, (0, 0), 0, &[-7; 64]);
         }
         assert_eq!((packed.symbols().len(), packed.row(0, 0).block(0).len()), (6400, 64));
     }
@@ -339,8 +344,8 @@ mod tests {
     #[test]
     fn blocks_outside_the_window_leave_nothing() {
         let mut packed = one_block();
-        packed.push_block(0, 0, 1, &[1; 64]);
-        packed.push_block(0, 1, 0, &[1; 64]);
+        push(&mut packed, (0, 0), 1, &[1; 64]);
+        push(&mut packed, (0, 1), 0, &[1; 64]);
         assert!(packed.symbols().is_empty());
     }
 }
