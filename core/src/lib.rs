@@ -33,6 +33,7 @@ mod pixels;
 mod plan;
 mod random_crop;
 mod simd;
+pub mod subsequences;
 mod warning;
 
 pub use backend::{Backend, Capabilities, Fence, Job, Outcome, OutcomeSlots, Submission, contained};
