@@ -36,19 +36,22 @@ pub fn speed(files: &[PathBuf], batches: &[usize], seconds: f64, rounds: usize) 
     let files = files.iter().map(|file| read(file.as_path())).collect::<Result<Vec<File>, String>>()?;
     let opened =
         |options: &CudaOptions| CudaBackend::with_options(options).map(Box::new).map_err(|error| error.to_string());
-    let default = opened(&CudaOptions::default())?;
-    println!("{}, nvJPEG {}, engines {:?}", default.device_name(), default.nvjpeg_version(), default.engines());
+    let default = opened(&CudaOptions::default().engines(true))?;
+    let version = default.nvjpeg_version().unwrap_or_default();
+    println!("{}, nvJPEG {version}, engines {:?}", default.device_name(), default.engines());
     let bytes: usize = files.iter().map(|file| file.jpeg.len()).sum();
     println!("{} files, {} bytes on average, RGB to device memory", files.len(), bytes / files.len());
-    let unchecked = || CudaOptions::default().scan_check(ScanCheck::Structure);
+    let engines = || CudaOptions::default().engines(true);
+    let unchecked = || engines().scan_check(ScanCheck::Structure);
     let contestants = [
         Contestant::Raw("1 engine thread", Mix { engine_threads: 1, gpu_hybrid_threads: 0 }),
         Contestant::Raw("4 engine threads", Mix { engine_threads: 4, gpu_hybrid_threads: 0 }),
-        Contestant::Isopel("engines", opened(&CudaOptions::default())?),
+        Contestant::Isopel("exact", opened(&CudaOptions::default())?),
+        Contestant::Isopel("engines", opened(&engines())?),
         Contestant::Isopel("engines, scans not checked", opened(&unchecked())?),
         Contestant::Raw("1 engine thread and 12 on the SMs", Mix { engine_threads: 1, gpu_hybrid_threads: 12 }),
         Contestant::Raw("4 engine threads and 12 on the SMs", Mix { engine_threads: 4, gpu_hybrid_threads: 12 }),
-        Contestant::Isopel("shared load", opened(&CudaOptions::default().share_load(true))?),
+        Contestant::Isopel("shared load", opened(&engines().share_load(true))?),
         Contestant::Isopel("shared load, scans not checked", opened(&unchecked().share_load(true))?),
     ];
     for &batch in batches {
@@ -180,16 +183,17 @@ pub fn differences(folders: &[PathBuf]) -> Result<(), String> {
     folders.iter().for_each(|folder| find_jpegs(folder, &mut files));
     files.sort();
     let jpegs: Vec<Arc<[u8]>> = files.iter().filter_map(|file| crate::read(file).ok()).map(Arc::from).collect();
-    for only in [None, Some(Route::CudaGpuHybrid), Some(Route::CudaHybrid)] {
-        let mut options = CudaOptions::default();
+    let only = [Route::CudaExact, Route::CudaEngines, Route::CudaGpuHybrid, Route::CudaHybrid];
+    for only in only.map(Some).into_iter().chain([None]) {
+        let mut options = CudaOptions::default().engines(true);
         options.only = only;
         let backend = CudaBackend::with_options(&options).map_err(|error| error.to_string())?;
         println!(
             "{}, nvJPEG {}, {}",
             backend.device_name(),
-            backend.nvjpeg_version(),
+            backend.nvjpeg_version().as_deref().unwrap_or("not used"),
             match only {
-                None => "all routes".to_owned(),
+                None => "all of nvJPEG's routes".to_owned(),
                 Some(route) => format!("only {route}"),
             }
         );

@@ -73,12 +73,12 @@ pub struct Presence {
 }
 
 /// The names of all backends, in the order of [`all`].
-const NAMES: [&str; 3] = ["cpu", "wgpu", "cuda"];
+const NAMES: [&str; 4] = ["cpu", "wgpu", "cuda", "nvjpeg"];
 
 /// All backends there are, present or not. A new backend is one more name and row.
 pub fn all() -> Vec<Presence> {
     let backends: [Result<Box<dyn ConformanceBackend>, String>; NAMES.len()] =
-        [Ok(Box::new(Cpu::new())), wgpu::open(), cuda::open()];
+        [Ok(Box::new(Cpu::new())), wgpu::open(), cuda::open(), cuda::open_nvjpeg()];
     NAMES.into_iter().zip(backends).map(|(name, backend)| Presence { name, backend }).collect()
 }
 

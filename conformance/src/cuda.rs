@@ -16,6 +16,16 @@ pub fn shared() -> Result<&'static CudaBackend, String> {
     SHARED.get_or_init(|| CudaBackend::new().map_err(|error| error.to_string())).as_ref().map_err(String::clone)
 }
 
+/// The one that decodes with nvJPEG.
+///
+/// # Errors
+/// Why there is none.
+pub fn shared_nvjpeg() -> Result<&'static CudaBackend, String> {
+    static SHARED: OnceLock<Result<CudaBackend, String>> = OnceLock::new();
+    let open = || CudaBackend::with_options(&CudaOptions::default().engines(true)).map_err(|error| error.to_string());
+    SHARED.get_or_init(open).as_ref().map_err(String::clone)
+}
+
 /// [`shared`], for tests that need it; without it they say so and have nothing to do.
 ///
 /// # Panics

@@ -55,6 +55,6 @@ pub use options::{DecodeOptions, Strictness};
 pub use orientation::{Orientation, OrientationPolicy};
 pub use outcome::{Image, Report, Route};
 pub use pixels::{FormatRequest, PixelFormat, PixelLayout, PlaneLayout};
-pub use plan::{ComponentPlan, DecodePlan, McuWindow, Upsampling};
+pub use plan::{ComponentPlan, Conversion, DecodePlan, McuWindow, PlaneWriting, Upsampling};
 pub use random_crop::{RandomCropError, RandomResizedCrop};
 pub use warning::Warning;

@@ -4,10 +4,12 @@
 mod mcu_grid;
 mod output;
 mod region;
+mod writing;
 
 pub use mcu_grid::{ComponentPlan, McuWindow};
 pub use output::Upsampling;
 use output::component_region;
+pub use writing::{Conversion, PlaneWriting};
 
 use crate::codestream::{Codestream, ColorModel};
 use crate::entropy::CodestreamIndex;

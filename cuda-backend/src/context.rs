@@ -8,6 +8,7 @@ use isopel_nvjpeg_sys::{Api, is_video_library_present, nvjpegBackend_t};
 
 use crate::driver::{self, Device};
 use crate::error::{CudaUnavailable, NAME};
+use crate::exact::ExactDecoder;
 use crate::kernels::Kernels;
 use crate::nvjpeg::{self, BatchDecoder, Handle, NvjpegError, Version};
 use crate::pool::{Queues, Sharing};
@@ -50,9 +51,12 @@ pub struct CudaOptions {
     /// Threads for checking, as many for images that the CPU decodes, and a third of it for parsing; 0 for three
     /// quarters of the cores.
     pub threads: usize,
-    /// Let the SMs take from the engines what they would finish sooner, by measured speed. The two differ by up to
-    /// three levels, so pixels may then differ from run to run. Off by default: the engines alone leave the SMs to the
-    /// caller.
+    /// Decode on the JPEG engines what they take, by nvJPEG, which leaves the SMs to the caller. Pixels are then within a
+    /// bound of exact. Off by default: isopel's own kernels decode, exact and faster, on the SMs, and nvJPEG need not
+    /// be there.
+    pub engines: bool,
+    /// As [`engines`](CudaOptions#structfield.engines), and the SMs take from the engines by nvJPEG what they would finish
+    /// sooner, by measured speed. The two differ by up to three levels, so pixels may then differ from run to run.
     pub share_load: bool,
     /// Only this route; what it does not take is decoded on the CPU.
     pub only: Option<Route>,
@@ -90,6 +94,8 @@ setters! {
     device: usize,
     /// Sets [`threads`](CudaOptions#structfield.threads).
     threads: usize,
+    /// Sets [`engines`](CudaOptions#structfield.engines).
+    engines: bool,
     /// Sets [`share_load`](CudaOptions#structfield.share_load).
     share_load: bool,
     /// Sets [`ordering`](CudaOptions#structfield.ordering).
@@ -114,8 +120,8 @@ impl CudaOptions {
     }
 }
 
-/// Decodes with nvJPEG on an NVIDIA GPU, by its JPEG engines where it has them, into memory of the caller's; what
-/// nvJPEG gets wrong is decoded by isopel's own decoder and copied.
+/// Decodes on an NVIDIA GPU into memory of the caller's: by isopel's own kernels, or, if asked to, by the JPEG engines.
+/// What neither takes is decoded on the CPU and copied.
 ///
 /// ```no_run
 /// use isopel_core::{Backend, DecodeOptions, Job};
@@ -139,8 +145,41 @@ pub struct CudaBackend {
     pub(crate) worker: Arc<Worker>,
     threads: Vec<JoinHandle<()>>,
     capabilities: Capabilities,
+    /// nvJPEG's, if it is used.
+    version: Option<Version>,
+    engines: Result<(u32, u32), String>,
+}
+
+/// nvJPEG, opened.
+struct Nvjpeg {
     version: Version,
     engines: Result<(u32, u32), String>,
+    hardware: Option<Arc<Handle>>,
+    software: Arc<Handle>,
+}
+
+impl Nvjpeg {
+    fn open(device: &Arc<Device>) -> Result<Self, CudaUnavailable> {
+        let api = Arc::new(Api::load().map_err(CudaUnavailable::NoNvjpeg)?);
+        let version = nvjpeg::version(&api).map_err(|error| CudaUnavailable::OldNvjpeg {
+            path: api.path().to_owned(),
+            version: format!("of no version ({error})"),
+        })?;
+        if version < (12, 1, 0) {
+            let (path, version) = (api.path().to_owned(), in_words(version));
+            return Err(CudaUnavailable::OldNvjpeg { path, version });
+        }
+        let fails = |error: NvjpegError| CudaUnavailable::Nvjpeg {
+            version: in_words(version),
+            device: device.name().to_owned(),
+            message: error.to_string(),
+        };
+        let hardware = Handle::new(&api, device, nvjpegBackend_t::HARDWARE);
+        let engines = engines_of(&hardware);
+        let hardware = hardware.ok().filter(|_| engines.is_ok()).map(Arc::new);
+        let software = Handle::new(&api, device, nvjpegBackend_t::DEFAULT).map(Arc::new).map_err(fails)?;
+        Ok(Nvjpeg { version, engines, hardware, software })
+    }
 }
 
 impl CudaBackend {
@@ -171,33 +210,21 @@ impl CudaBackend {
 
     fn open(options: &CudaOptions, before_edge: bool) -> Result<Self, CudaUnavailable> {
         let device = Device::open(options.device)?;
-        let api = Arc::new(Api::load().map_err(CudaUnavailable::NoNvjpeg)?);
-        let version = nvjpeg::version(&api).map_err(|error| CudaUnavailable::OldNvjpeg {
-            path: api.path().to_owned(),
-            version: format!("of no version ({error})"),
-        })?;
-        if version < (12, 1, 0) {
-            let (path, version) = (api.path().to_owned(), in_words(version));
-            return Err(CudaUnavailable::OldNvjpeg { path, version });
-        }
-        let nvjpeg_fails = |error: NvjpegError| CudaUnavailable::Nvjpeg {
-            version: in_words(version),
-            device: device.name().to_owned(),
-            message: error.to_string(),
+        let asks_nvjpeg = options.engines || options.share_load;
+        let allowed = |route: Route| options.only.map_or(asks_nvjpeg, |only| only == route);
+        let support = RouteSupport {
+            engines: allowed(Route::CudaEngines),
+            gpu_hybrid: allowed(Route::CudaGpuHybrid),
+            hybrid: allowed(Route::CudaHybrid),
         };
+        let nvjpeg = if support == RouteSupport::NONE { None } else { Some(Nvjpeg::open(&device)?) };
+        let hardware = nvjpeg.as_ref().and_then(|nvjpeg| nvjpeg.hardware.clone());
+        let support = RouteSupport { engines: support.engines && hardware.is_some(), ..support };
+        let takes_exact = options.only.map_or(!asks_nvjpeg, |only| only == Route::CudaExact);
+        let version = nvjpeg.as_ref().map(|nvjpeg| nvjpeg.version);
         let device_fails = |error: isopel_core::BackendError| CudaUnavailable::Device {
             device: options.device,
             message: error.message,
-        };
-        let hardware = Handle::new(&api, &device, nvjpegBackend_t::HARDWARE);
-        let engines = engines_of(&hardware);
-        let hardware = hardware.ok().filter(|_| engines.is_ok()).map(Arc::new);
-        let software = Handle::new(&api, &device, nvjpegBackend_t::DEFAULT).map(Arc::new).map_err(nvjpeg_fails)?;
-        let allowed = |route: Route| options.only.is_none_or(|only| only == route);
-        let support = RouteSupport {
-            engines: hardware.is_some() && allowed(Route::CudaEngines),
-            gpu_hybrid: allowed(Route::CudaGpuHybrid),
-            hybrid: allowed(Route::CudaHybrid),
         };
         let cores = std::thread::available_parallelism().map_or(4, usize::from);
         // The threads that feed the engines and the SMs must not wait for a core.
@@ -225,10 +252,14 @@ impl CudaBackend {
         };
         let worker = Arc::new(Worker {
             kernels: Kernels::load(&device).map_err(device_fails)?,
+            exact: match takes_exact {
+                true => Some(ExactDecoder::new(&device, staging).map_err(device_fails)?),
+                false => None,
+            },
             engines: hardware.as_ref().map(|handle| BatchDecoder::new(handle, engine_calls)),
-            software,
+            software: nvjpeg.as_ref().map(|nvjpeg| nvjpeg.software.clone()),
             support,
-            roi_is_right: version >= ROI_IS_RIGHT_SINCE,
+            roi_is_right: version.is_some_and(|version| version >= ROI_IS_RIGHT_SINCE),
             scan_check: options.scan_check,
             ordering: options.ordering,
             before_edge,
@@ -249,13 +280,17 @@ impl CudaBackend {
             threads: Vec::new(),
             worker,
             version,
-            engines,
+            engines: match nvjpeg {
+                Some(nvjpeg) => nvjpeg.engines,
+                None => Err("nvJPEG was not asked for".into()),
+            },
         };
         backend.start_threads(engine_threads, software_threads, options.device)?;
         backend
             .test()
             .map_err(|message| CudaUnavailable::SelfTest { device: backend.device_name().to_owned(), message })?;
-        backend.start_warm_up(options.device)?;
+        // Setting states up holds up the device, and so what callers would do meanwhile.
+        backend.worker.warm_up_engines();
         Ok(backend)
     }
 
@@ -267,16 +302,11 @@ impl CudaBackend {
             self.threads.push(thread);
             Ok(())
         };
+        if self.worker.exact.is_some() {
+            start("isopel-finish".into(), Worker::finish_waves)?;
+        }
         (0..engines).try_for_each(|index| start(format!("isopel-engine-{index}"), Worker::feed_engines))?;
         (0..software).try_for_each(|index| start(format!("isopel-nvjpeg-{index}"), Worker::feed_sms))
-    }
-
-    /// Sets the engines' states up beside the first work.
-    fn start_warm_up(&mut self, device: usize) -> Result<(), CudaUnavailable> {
-        let worker = self.worker.clone();
-        let thread = std::thread::Builder::new().name("isopel-warm-up".into()).spawn(move || worker.warm_up_engines());
-        self.threads.push(thread.map_err(|error| CudaUnavailable::Device { device, message: error.to_string() })?);
-        Ok(())
     }
 
     /// The device's name.
@@ -289,9 +319,9 @@ impl CudaBackend {
         self.worker.device.compute_capability()
     }
 
-    /// nvJPEG's version, such as `13.3.2`.
-    pub fn nvjpeg_version(&self) -> String {
-        in_words(self.version)
+    /// nvJPEG's version, such as `13.3.2`; `None` if nvJPEG is not used.
+    pub fn nvjpeg_version(&self) -> Option<String> {
+        self.version.map(in_words)
     }
 
     /// JPEG engines of the device and cores in each, or why none can be used.
@@ -308,7 +338,8 @@ impl CudaBackend {
         let routes =
             [(engines, NvjpegRoute::Engines), (gpu_hybrid, NvjpegRoute::GpuHybrid), (hybrid, NvjpegRoute::Hybrid)];
         let nvjpeg = routes.into_iter().filter(|(is_there, _)| *is_there).map(|(_, route)| route.report());
-        nvjpeg.chain([Route::CudaUpload]).collect()
+        let exact = self.worker.exact.iter().map(|_| Route::CudaExact);
+        exact.chain(nvjpeg).chain([Route::CudaUpload]).collect()
     }
 
     /// The context of cudarc's that the backend works in, the device's primary one.
@@ -338,7 +369,8 @@ impl CudaBackend {
         let expected = cpu::decode(&plan).map_err(|error| error.to_string())?;
         let image = self.decode(PICTURE, &options).map_err(|error| error.to_string())?;
         let difference = image.pixels.iter().zip(&expected.pixels).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
-        if difference > 3 {
+        let allowed = if image.report.route == Route::CudaExact { 0 } else { 3 };
+        if difference > allowed {
             return Err(format!("by {}, pixels differ by up to {difference}", image.report.route));
         }
         Ok(())
@@ -382,6 +414,7 @@ impl Drop for CudaBackend {
     fn drop(&mut self) {
         self.worker.active.wait_for_none();
         self.worker.queues.close();
+        self.worker.exact.iter().for_each(|exact| exact.finishing.close());
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }

@@ -338,15 +338,55 @@ impl DeviceMemory {
         read().map_err(|error| from_driver("copying pixels to the host", error))
     }
 
-    /// Queues a copy of `from`'s first `len` bytes to this memory's start. The host's memory must stay as it is until the copy ran.
+    /// Queues a copy of `from`'s first `len` bytes to this memory's start. The host's memory must stay as it is until the
+    /// copy ran.
     pub(crate) fn upload(&self, from: &PinnedMemory, len: usize, stream: &Stream) -> Result<(), BackendError> {
-        assert!(len <= self.len && len <= from.len);
+        self.upload_range(from, 0, 0, len, stream)
+    }
+
+    /// As [`upload`](Self::upload), of `len` bytes from `start` on, to `offset` in this memory.
+    pub(crate) fn upload_range(
+        &self,
+        from: &PinnedMemory,
+        start: usize,
+        offset: usize,
+        len: usize,
+        stream: &Stream,
+    ) -> Result<(), BackendError> {
+        assert!(is_inside(offset, len, self.len) && is_inside(start, len, from.len));
         let upload = || {
             let _current = self.device.enter()?;
-            // SAFETY: `len` bytes lie inside both allocations; both are leased until an event behind this copy.
-            unsafe { sys::cuMemcpyHtoDAsync_v2(self.address, from.address, len, stream.raw) }.result()
+            // SAFETY: both ranges lie inside their allocations, which are leased until an event behind this copy.
+            unsafe {
+                let source = from.address.cast::<u8>().add(start).cast();
+                sys::cuMemcpyHtoDAsync_v2(self.address + offset as u64, source, len, stream.raw)
+            }
+            .result()
         };
-        upload().map_err(|error| from_driver("copying pixels to the device", error))
+        upload().map_err(|error| from_driver("copying to the device", error))
+    }
+
+    /// Queues a copy of `len` bytes from `offset` in this memory on, to `start` in the host's, which nobody may read until
+    /// it ran.
+    pub(crate) fn download_range(
+        &self,
+        to: &PinnedMemory,
+        start: usize,
+        offset: usize,
+        len: usize,
+        stream: &Stream,
+    ) -> Result<(), BackendError> {
+        assert!(is_inside(offset, len, self.len) && is_inside(start, len, to.len));
+        let download = || {
+            let _current = self.device.enter()?;
+            // SAFETY: both ranges lie inside their allocations, which are leased until an event behind this copy.
+            unsafe {
+                let target = to.address.cast::<u8>().add(start).cast();
+                sys::cuMemcpyDtoHAsync_v2(target, self.address + offset as u64, len, stream.raw)
+            }
+            .result()
+        };
+        download().map_err(|error| from_driver("copying to the host", error))
     }
 }
 
@@ -363,7 +403,12 @@ impl Drop for DeviceMemory {
     }
 }
 
-/// Memory of the host that the device copies from without another copy.
+/// Whether a range lies inside memory of `size` bytes.
+fn is_inside(start: usize, len: usize, size: usize) -> bool {
+    start.checked_add(len).is_some_and(|end| end <= size)
+}
+
+/// Memory of the host that the device copies from and to without another copy.
 #[derive(Debug)]
 pub(crate) struct PinnedMemory {
     address: *mut c_void,

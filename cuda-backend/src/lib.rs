@@ -13,6 +13,7 @@ mod canonical;
 mod context;
 mod driver;
 mod error;
+mod exact;
 mod fence;
 mod kernels;
 mod nvjpeg;

@@ -14,6 +14,7 @@ use crate::route::NvjpegRoute;
 use crate::target::CudaTarget;
 
 /// A job that the CPU decodes.
+#[derive(Debug)]
 pub(crate) struct CpuJob {
     pub(crate) ticket: Ticket,
     pub(crate) jpeg: Arc<[u8]>,
@@ -175,11 +176,6 @@ impl Queues {
     /// Whether the SMs take from the engines' queue.
     pub(crate) fn shares_load(&self) -> bool {
         self.sharing.sms_share
-    }
-
-    /// Whether no more jobs will come.
-    pub(crate) fn is_closing(&self) -> bool {
-        self.lock().closing
     }
 
     /// Lets threads end once the queues are empty.

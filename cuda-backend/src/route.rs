@@ -19,6 +19,9 @@ pub(crate) struct RouteSupport {
 }
 
 impl RouteSupport {
+    /// Nothing of nvJPEG's.
+    pub(crate) const NONE: RouteSupport = RouteSupport { engines: false, gpu_hybrid: false, hybrid: false };
+
     #[cfg(test)]
     pub(crate) const ALL: RouteSupport = RouteSupport { engines: true, gpu_hybrid: true, hybrid: true };
 

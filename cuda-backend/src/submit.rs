@@ -172,7 +172,11 @@ impl CudaBackend {
     fn start(&self, jobs: Vec<CpuJob>) {
         let worker = self.worker.clone();
         self.worker.preparing.spawn_fifo(move || {
-            let mut jobs = jobs.into_iter();
+            let others = match &worker.exact {
+                Some(exact) => exact.take(&worker, jobs),
+                None => jobs,
+            };
+            let mut jobs = others.into_iter();
             loop {
                 let part: Vec<CpuJob> = jobs.by_ref().take(JOBS_AT_ONCE).collect();
                 if part.is_empty() {

@@ -17,6 +17,7 @@ use crate::canonical::canonical;
 use crate::context::{Ordering, ScanCheck};
 use crate::driver::{Device, DeviceMemory, Event, PinnedMemory, Stream};
 use crate::error::failed;
+use crate::exact::ExactDecoder;
 use crate::fence::{ActiveJobs, Flight, Ticket};
 use crate::kernels::{Kernels, Picture};
 use crate::nvjpeg::{BatchDecoder, Destination, Handle, SingleDecoder, SourcePixels};
@@ -30,8 +31,11 @@ use crate::target::Owner;
 pub(crate) struct Worker {
     pub(crate) device: Arc<Device>,
     pub(crate) kernels: Kernels,
+    /// isopel's own kernels.
+    pub(crate) exact: Option<ExactDecoder>,
     pub(crate) engines: Option<BatchDecoder>,
-    pub(crate) software: Arc<Handle>,
+    /// nvJPEG, if any of its routes is taken.
+    pub(crate) software: Option<Arc<Handle>>,
     pub(crate) support: RouteSupport,
     pub(crate) roi_is_right: bool,
     pub(crate) scan_check: ScanCheck,
@@ -165,13 +169,17 @@ impl Worker {
         self.decoding.spawn_fifo(move || worker.decode_on_cpu(job));
     }
 
+    /// The life of the thread that sees to decoded waves.
+    pub(crate) fn finish_waves(self: &Arc<Self>) {
+        if let Some(exact) = &self.exact {
+            exact.finishing.run(self);
+        }
+    }
+
     /// Sets up what the engines' calls need, so that later calls of any size begin at once.
     pub(crate) fn warm_up_engines(self: &Arc<Self>) {
         if let Some(decoder) = &self.engines {
             for size in BATCH_SIZES.into_iter().rev() {
-                if self.queues.is_closing() {
-                    return;
-                }
                 // What fails here will fail, and be told, when a job needs it.
                 let _ = decoder.warm_up(size, SourcePixels::Rgb);
             }
@@ -239,10 +247,11 @@ impl Worker {
 
     /// A software thread's life.
     pub(crate) fn feed_sms(self: &Arc<Self>) {
+        let Some(software) = &self.software else { return };
         let mut decoders: [Option<SingleDecoder>; 2] = [None, None];
         if self.queues.shares_load() {
             // Ahead of the first job: it takes long.
-            decoders[0] = SingleDecoder::new(&self.software, nvjpegBackend_t::GPU_HYBRID).ok();
+            decoders[0] = SingleDecoder::new(software, nvjpegBackend_t::GPU_HYBRID).ok();
         }
         let mut last: Option<Arc<Event>> = None;
         while let Some(job) = self.queues.next_single() {
@@ -253,7 +262,7 @@ impl Worker {
                 NvjpegRoute::Engines | NvjpegRoute::GpuHybrid => (0, nvjpegBackend_t::GPU_HYBRID),
             };
             if decoders[slot].is_none() {
-                match SingleDecoder::new(&self.software, backend) {
+                match SingleDecoder::new(software, backend) {
                     Ok(new) => decoders[slot] = Some(new),
                     Err(error) => {
                         self.pass_on(job, &error);
@@ -383,7 +392,7 @@ impl Worker {
     }
 
     /// Keeps memory of the caller's until an event is done, and lets go of what is done.
-    fn keep_alive(&self, event: &Arc<Event>, owners: Vec<Owner>) {
+    pub(crate) fn keep_alive(&self, event: &Arc<Event>, owners: Vec<Owner>) {
         let mut done = Vec::new();
         let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
         while in_flight.front().is_some_and(|(event, _)| event.is_done().unwrap_or(true)) {
@@ -458,6 +467,7 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.wait_for_writes();
+        self.exact.iter().for_each(ExactDecoder::drain);
         self.staging.drain();
         self.pinned.drain();
         self.outputs.drain();

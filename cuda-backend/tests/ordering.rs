@@ -200,13 +200,15 @@ fn sample(name: &str) -> Vec<u8> {
 /// Routes to go through, each with a file for it.
 fn rows(backend: &CudaBackend) -> Vec<(&'static str, Route, &'static str)> {
     let all = [
+        ("exact", Route::CudaExact, "photo.jpg"),
         ("engines", Route::CudaEngines, "photo.jpg"),
         ("gpu hybrid", Route::CudaGpuHybrid, "photo.jpg"),
         ("hybrid", Route::CudaHybrid, "photo.jpg"),
         ("hybrid, progressive", Route::CudaHybrid, "progressive.jpg"),
-        ("cpu and upload", Route::CudaUpload, "restart.jpg"),
+        ("cpu and upload", Route::CudaUpload, "progressive.jpg"),
     ];
-    let there = backend.routes();
+    let mut there = backend.routes();
+    there.extend(cuda::shared_nvjpeg().iter().flat_map(|nvjpeg| nvjpeg.routes()));
     all.into_iter().filter(|(_, route, _)| there.contains(route)).collect()
 }
 

@@ -38,7 +38,7 @@ fn cuda() -> Option<Decoder> {
 
 fn allowed(route: Route) -> u8 {
     match route {
-        Route::CudaUpload => 0,
+        Route::CudaExact | Route::CudaUpload => 0,
         Route::CudaEngines => 1,
         _ => 3,
     }

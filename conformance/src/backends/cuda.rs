@@ -1,4 +1,4 @@
-//! The CUDA backend's row.
+//! The CUDA backend's rows: isopel's own kernels, and nvJPEG.
 
 use isopel_core::{Backend, DecodeOptions, Error, Image, Job};
 use isopel_cuda::{CudaAfter, CudaBackend, CudaTarget};
@@ -11,22 +11,30 @@ use crate::cuda;
 const SPACING: Spacing = Spacing { gap: 5, alignment: 1, max_bytes: 256 << 20 };
 
 pub(super) fn open() -> Result<Box<dyn ConformanceBackend>, String> {
-    cuda::shared().map(|backend| Box::new(Cuda(backend)) as Box<dyn ConformanceBackend>)
+    cuda::shared().map(|backend| Box::new(Cuda { name: "cuda", backend }) as Box<dyn ConformanceBackend>)
 }
 
-struct Cuda(&'static CudaBackend);
+pub(super) fn open_nvjpeg() -> Result<Box<dyn ConformanceBackend>, String> {
+    cuda::shared_nvjpeg().map(|backend| Box::new(Cuda { name: "nvjpeg", backend }) as Box<dyn ConformanceBackend>)
+}
+
+struct Cuda {
+    name: &'static str,
+    backend: &'static CudaBackend,
+}
 
 impl ConformanceBackend for Cuda {
     fn name(&self) -> &'static str {
-        "cuda"
+        self.name
     }
 
     fn describe(&self) -> String {
-        let engines = match self.0.engines() {
+        let Some(version) = self.backend.nvjpeg_version() else { return self.backend.device_name().to_owned() };
+        let engines = match self.backend.engines() {
             Ok((engines, _)) => format!("{engines} JPEG engines"),
             Err(reason) => format!("no engines: {reason}"),
         };
-        format!("{}, nvJPEG {}, {engines}", self.0.device_name(), self.0.nvjpeg_version())
+        format!("{}, nvJPEG {version}, {engines}", self.backend.device_name())
     }
 
     fn budget(&self) -> Budget {
@@ -34,11 +42,11 @@ impl ConformanceBackend for Cuda {
     }
 
     fn decode(&self, jpeg: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
-        self.0.decode(jpeg, options)
+        self.backend.decode(jpeg, options)
     }
 
     fn decode_batch(&self, files: &[File]) -> Vec<Result<Image, Error>> {
-        let backend = self.0;
+        let backend = self.backend;
         decode_in_parts(files, &SPACING, |part| {
             let stream = cuda::stream(backend);
             let buffer = cuda::slice(&stream, &vec![SENTINEL; part.len]);

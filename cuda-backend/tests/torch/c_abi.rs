@@ -14,10 +14,11 @@ pub struct Decoder {
     submissions: Vec<Submission<CudaFence>>,
 }
 
-/// Opens the first device; without the before edge for the negative control. Null if it can't be.
+/// Opens the first device, to decode with its JPEG engines if asked to; without the before edge for the negative
+/// control. Null if it can't be.
 #[unsafe(no_mangle)]
-pub extern "C" fn isopel_open(before_edge: bool) -> *mut Decoder {
-    let options = CudaOptions::default();
+pub extern "C" fn isopel_open(before_edge: bool, engines: bool) -> *mut Decoder {
+    let options = CudaOptions::default().engines(engines);
     let opened =
         if before_edge { CudaBackend::with_options(&options) } else { CudaBackend::without_before_edge(&options) };
     match opened {

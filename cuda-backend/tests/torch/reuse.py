@@ -21,7 +21,7 @@ OLD = 7
 def library(path):
     lib = ctypes.CDLL(path)
     lib.isopel_open.restype = ctypes.c_void_p
-    lib.isopel_open.argtypes = [ctypes.c_bool]
+    lib.isopel_open.argtypes = [ctypes.c_bool, ctypes.c_bool]
     lib.isopel_decode.restype = ctypes.c_bool
     lib.isopel_decode.argtypes = [
         ctypes.c_void_p,
@@ -110,27 +110,28 @@ def main():
 
         return decode
 
-    ordered, unordered = lib.isopel_open(True), lib.isopel_open(False)
-    assert ordered and unordered
     results = {}
     side = torch.cuda.Stream()
-    for stream_name, stream in (("default stream", torch.cuda.default_stream()), ("side stream", side)):
-        with torch.cuda.stream(stream):
-            results[stream_name] = run(
-                f"isopel, {stream_name}",
-                with_isopel(ordered),
-                shape,
-                cycles,
-                lambda: lib.isopel_finish(ordered),
-                expected,
-            )
-            run(
-                f"isopel, no edge, {stream_name}",
-                with_isopel(unordered),
-                shape,
-                cycles,
-                lambda: lib.isopel_finish(unordered),
-            )
+    for route, engines in (("exact", False), ("engines", True)):
+        ordered, unordered = lib.isopel_open(True, engines), lib.isopel_open(False, engines)
+        assert ordered and unordered
+        for stream_name, stream in (("default stream", torch.cuda.default_stream()), ("side stream", side)):
+            with torch.cuda.stream(stream):
+                results[f"{route}, {stream_name}"] = run(
+                    f"isopel, {route}, {stream_name}",
+                    with_isopel(ordered),
+                    shape,
+                    cycles,
+                    lambda: lib.isopel_finish(ordered),
+                    expected,
+                )
+                run(
+                    f"isopel, {route}, no edge, {stream_name}",
+                    with_isopel(unordered),
+                    shape,
+                    cycles,
+                    lambda: lib.isopel_finish(unordered),
+                )
     try:
         run("torchvision, default stream", with_torchvision, shape, cycles)
     except RuntimeError as error:

@@ -66,7 +66,7 @@ fn describe_cuda() -> (Result<String, BackendUnavailable>, Vec<String>) {
 /// The device in use, and lines below the table.
 #[cfg(feature = "cuda")]
 fn describe_cuda() -> (Result<String, BackendUnavailable>, Vec<String>) {
-    use isopel::cuda_backend::{CudaBackend, device_names};
+    use isopel::cuda_backend::{CudaBackend, CudaOptions, device_names};
 
     let mut details = Vec::new();
     if let Ok(names) = device_names() {
@@ -76,17 +76,27 @@ fn describe_cuda() -> (Result<String, BackendUnavailable>, Vec<String>) {
     match CudaBackend::new() {
         Ok(backend) => {
             let (major, minor) = backend.compute_capability();
-            details.push(format!("nvJPEG {}, compute capability {major}.{minor}", backend.nvjpeg_version()));
-            details.push(match backend.engines() {
-                Ok((engines, cores)) => format!("JPEG engines: {engines}, with {cores} core(s) each"),
-                Err(reason) => format!("JPEG engines: none: {reason}"),
+            details.push(format!("compute capability {major}.{minor}; routes: {}", routes(&backend)));
+            details.push(match CudaBackend::with_options(&CudaOptions::default().engines(true)) {
+                Ok(nvjpeg) => {
+                    let engines = match nvjpeg.engines() {
+                        Ok((engines, cores)) => format!("{engines} JPEG engines, with {cores} core(s) each"),
+                        Err(reason) => format!("no JPEG engines: {reason}"),
+                    };
+                    let version = nvjpeg.nvjpeg_version().unwrap_or_default();
+                    format!("if asked for, nvJPEG {version}, {engines}; routes: {}", routes(&nvjpeg))
+                }
+                Err(reason) => format!("no nvJPEG: {reason}"),
             });
-            let routes: Vec<String> = backend.routes().iter().map(ToString::to_string).collect();
-            details.push(format!("routes: {}", routes.join("; ")));
             (Ok(backend.device_name().to_owned()), details)
         }
         Err(error) => (Err(error.into()), details),
     }
+}
+
+#[cfg(feature = "cuda")]
+fn routes(backend: &isopel::cuda_backend::CudaBackend) -> String {
+    backend.routes().iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// What there is to say about wgpu.

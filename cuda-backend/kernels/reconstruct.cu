@@ -1,0 +1,357 @@
+// The exact route: coefficients to samples, and samples to the caller's pixels. The arithmetic is that of core's
+// `dequant_idct`, `upsample` and `color`; structures are in shared/wave.cuh.
+
+#include "shared/wave.cuh"
+
+constexpr u32 LANES = 8;    // threads of a block of 8x8 samples
+constexpr u32 ROW = 9;      // words of a row in shared memory, so that columns do not meet in one bank
+
+__device__ inline int wrap16(int value) {
+    return (short)value;
+}
+
+// Drops fractional bits with rounding and saturates to 16 bits.
+template <int BITS>
+__device__ inline int descale(int value) {
+    return min(max((value + (1 << (BITS - 1))) >> BITS, -32768), 32767);
+}
+
+// The one-dimensional transform. Sums wrap: they are unsigned until they are descaled.
+template <int BITS>
+__device__ inline void transform(int (&v)[8]) {
+    const u32 v0 = wrap16(v[0] + v[4]), v1 = wrap16(v[0] - v[4]);
+    const u32 t3 = (u32)(v[2] * 10703) + (u32)(v[6] * 4433), t2 = (u32)(v[2] * 4433) - (u32)(v[6] * 10704);
+    const u32 t0 = v0 << 13, t1 = v1 << 13;
+    const u32 even0 = t0 + t3, even3 = t0 - t3, even1 = t1 + t2, even2 = t1 - t2;
+    const int z3 = wrap16(v[7] + v[3]), z4 = wrap16(v[5] + v[1]);
+    const u32 sum3 = (u32)(z4 * 9633) - (u32)(z3 * 6436), sum4 = (u32)(z3 * 9633) + (u32)(z4 * 6437);
+    const u32 a = sum3 - (u32)(v[7] * 4927) - (u32)(v[1] * 7373);
+    const u32 b = sum4 - (u32)(v[5] * 4176) - (u32)(v[3] * 20995);
+    const u32 c = sum3 - (u32)(v[5] * 20995) + (u32)(v[3] * 4177);
+    const u32 d = sum4 - (u32)(v[7] * 7373) + (u32)(v[1] * 4926);
+    v[0] = descale<BITS>((int)(even0 + d));
+    v[1] = descale<BITS>((int)(even1 + c));
+    v[2] = descale<BITS>((int)(even2 + b));
+    v[3] = descale<BITS>((int)(even3 + a));
+    v[4] = descale<BITS>((int)(even3 - a));
+    v[5] = descale<BITS>((int)(even2 - b));
+    v[6] = descale<BITS>((int)(even1 - c));
+    v[7] = descale<BITS>((int)(even0 - d));
+}
+
+__device__ inline u32 sample_of(int value) {
+    return (u32)(min(max(value, -128), 127) + 128);
+}
+
+__device__ inline u32 four_samples_of(const int *v) {
+    return sample_of(v[0]) | sample_of(v[1]) << 8 | sample_of(v[2]) << 16 | sample_of(v[3]) << 24;
+}
+
+// Dequantisation and inverse DCT. Eight threads share a block: first each scatters some of its coefficients, then each
+// transforms a column, then a row, and stores 8 samples. All eight are of one warp.
+extern "C" __global__ void __launch_bounds__(IDCT_BLOCKS * LANES)
+dequant_idct(const __grid_constant__ Wave wave) {
+    __shared__ int values[IDCT_BLOCKS * 8 * ROW];
+    const Component component = wave.components[wave.idct_groups[blockIdx.x]];
+    const u32 in_group = threadIdx.x / LANES, part = threadIdx.x % LANES;
+    const u32 block = (blockIdx.x - component.first_group) * IDCT_BLOCKS + in_group;
+    const bool exists = block < component.block_columns * component.block_rows && wave.flags[component.image] == 0;
+    int *own = values + in_group * 8 * ROW;
+#pragma unroll
+    for (u32 row = 0; row < 8; row++) {
+        own[row * ROW + part] = 0;
+    }
+    __syncwarp();
+    bool below_first_row = false;
+    if (exists) {
+        const Header header = ((const Header *)component.headers)[block];
+        const u32 *symbols = (const u32 *)component.symbols + header.x;
+        for (u32 index = part; index < header.y; index += LANES) {
+            const u32 symbol = symbols[index];
+            const u32 quantizer = wave.quant[component.quant + (symbol & 63)];
+            const u32 natural = quantizer >> 16;
+            own[(natural >> 3) * ROW + (natural & 7)] = wrap16(((int)symbol >> 16) * (int)(quantizer & 0xffff));
+            below_first_row |= natural >= 8;
+        }
+    }
+    const u32 first_lane = (threadIdx.x % WARP) & ~(LANES - 1);
+    const bool has_more = (__ballot_sync(ALL_LANES, below_first_row) >> first_lane & 0xff) != 0;
+    __syncwarp();
+    int v[8];
+    if (has_more) {
+#pragma unroll
+        for (u32 row = 0; row < 8; row++) {
+            v[row] = own[row * ROW + part];
+        }
+        transform<11>(v);
+    } else {
+        // The short way of blocks with nothing but a first row wraps where the long way saturates.
+        const int value = wrap16(own[part] << 2);
+#pragma unroll
+        for (u32 row = 0; row < 8; row++) {
+            v[row] = value;
+        }
+    }
+#pragma unroll
+    for (u32 row = 0; row < 8; row++) {
+        own[row * ROW + part] = v[row];
+    }
+    __syncwarp();
+#pragma unroll
+    for (u32 column = 0; column < 8; column++) {
+        v[column] = own[part * ROW + column];
+    }
+    transform<18>(v);
+    if (exists) {
+        const u32 block_row = block / component.block_columns;
+        const u32 block_column = block - block_row * component.block_columns;
+        u8 *samples = (u8 *)component.plane + (u64)(block_row * 8 + part) * component.plane_stride + block_column * 8;
+        *(uint2 *)samples = make_uint2(four_samples_of(v), four_samples_of(v + 4));
+    }
+}
+
+__device__ inline const u8 *sample_place(const Component &component, u32 x, u32 y) {
+    return (const u8 *)component.plane + (u64)(y - component.first_row) * component.plane_stride +
+        (x - component.first_column);
+}
+
+__device__ inline int sample_at(const Component &component, u32 x, u32 y) {
+    return *sample_place(component, x, y);
+}
+
+// The next nearest sample to a pixel of a 2:1 axis; edges repeat the last real sample.
+__device__ inline u32 far_sample(u32 pixel, u32 size) {
+    const u32 near = pixel >> 1;
+    return (pixel & 1) == 0 ? max(near, 1u) - 1 : min(near + 1, size - 1);
+}
+
+// Column sum of the triangle filter: three parts of the near row, one of the far row.
+__device__ inline int column_sum(const Component &component, u32 x, u32 near, u32 far) {
+    return 3 * sample_at(component, x, near) + sample_at(component, x, far);
+}
+
+// A component's sample at a pixel of the whole picture.
+__device__ inline int upsampled(const Component &component, u32 x, u32 y) {
+    switch (component.filter) {
+    case FILTER_H2V1: {
+        const int near = sample_at(component, x >> 1, y);
+        const int far = sample_at(component, far_sample(x, component.plane_width), y);
+        return (3 * near + far + 1 + (int)(x & 1)) >> 2;
+    }
+    case FILTER_H1V2:
+        return (column_sum(component, x, y >> 1, far_sample(y, component.plane_height)) + 1 + (int)(y & 1)) >> 2;
+    case FILTER_H2V2: {
+        const u32 near_row = y >> 1, far_row = far_sample(y, component.plane_height);
+        const int near = column_sum(component, x >> 1, near_row, far_row);
+        const int far = column_sum(component, far_sample(x, component.plane_width), near_row, far_row);
+        return (3 * near + far + 8 - (int)(x & 1)) >> 4;
+    }
+    case FILTER_BOX:
+        return sample_at(component, x / component.factor_x, y / component.factor_y);
+    default:
+        return sample_at(component, x, y);
+    }
+}
+
+__device__ inline int clamped(int value) {
+    return min(max(value, 0), 255);
+}
+
+struct Rgb {
+    int red, green, blue;
+};
+
+__device__ inline Rgb rgb_of(int y, int cb, int cr) {
+    cb -= 128;
+    cr -= 128;
+    return {
+        clamped(y + ((91881 * cr + 32768) >> 16)),
+        clamped(y + ((-22554 * cb - 46802 * cr + 32768) >> 16)),
+        clamped(y + ((116130 * cb + 32768) >> 16)),
+    };
+}
+
+// Adobe's inverted inks under inverted black, as djpeg makes RGB: rounded ink * black / 255.
+__device__ inline Rgb under_black(const Rgb &ink, int black) {
+    return {(2 * ink.red * black + 255) / 510, (2 * ink.green * black + 255) / 510, (2 * ink.blue * black + 255) / 510};
+}
+
+// A pixel's bytes in memory order, the first lowest. Those beyond the pixel are of no meaning.
+__device__ inline u32 pixel_bytes(const Output &output, const Component *components, u32 x, u32 y) {
+    int channels[4];
+    const int first = upsampled(components[0], x, y);
+    if (output.color == GRAY) {
+        channels[0] = channels[1] = channels[2] = channels[3] = first;
+    } else {
+        const int second = upsampled(components[1], x, y), third = upsampled(components[2], x, y);
+        const bool has_fourth = output.color != COPY_3 && output.color != YCC;
+        const int fourth = has_fourth ? upsampled(components[3], x, y) : 0;
+        Rgb rgb = {first, second, third};
+        switch (output.color) {
+        case YCC:
+            rgb = rgb_of(first, second, third);
+            break;
+        case CMYK_TO_RGB:
+            rgb = under_black(rgb, fourth);
+            break;
+        case YCCK_TO_RGB:
+        case YCCK_TO_CMYK: {
+            const Rgb inverted = rgb_of(first, second, third);
+            rgb = {255 - inverted.red, 255 - inverted.green, 255 - inverted.blue};
+            rgb = output.color == YCCK_TO_RGB ? under_black(rgb, fourth) : rgb;
+            break;
+        }
+        default:
+            break;
+        }
+        channels[0] = rgb.red, channels[1] = rgb.green, channels[2] = rgb.blue, channels[3] = fourth;
+    }
+    u32 bytes = 0;
+#pragma unroll
+    for (u32 byte = 0; byte < 4; byte++) {
+        const u32 channel = output.channels >> 8 * byte & 255;
+        u32 value = 255;
+        if (channel == CHANNEL_LUMA) {
+            value = (u32)(19595 * channels[0] + 38470 * channels[1] + 7471 * channels[2] + 32768) >> 16;
+        } else if (channel != CHANNEL_OPAQUE) {
+            value = channel == 0 ? channels[0] : channel == 1 ? channels[1] : channel == 2 ? channels[2] : channels[3];
+        }
+        bytes |= value << 8 * byte;
+    }
+    return bytes;
+}
+
+// Four samples of a row from `first` on; beyond the edges of the plane the last real one is repeated.
+__device__ inline void four_samples(const Component &component, int first, u32 row, int (&samples)[4]) {
+    const int last = (int)component.plane_width - 1;
+    const int low = (int)component.first_column;
+    const int high = min(last, low + 8 * (int)component.block_columns - 1);
+    if (first >= low && first + 3 <= high) {
+        const u8 *place = sample_place(component, first, row);
+        const u32 shift = ((u64)place & 3) * 8;
+        const u32 *words = (const u32 *)((u64)place & ~3ull);
+        u32 four = words[0];
+        if (shift != 0) {
+            four = __funnelshift_r(four, words[1], shift);
+        }
+#pragma unroll
+        for (u32 index = 0; index < 4; index++) {
+            samples[index] = four >> 8 * index & 255;
+        }
+        return;
+    }
+#pragma unroll
+    for (u32 index = 0; index < 4; index++) {
+        samples[index] = sample_at(component, min(max(first + (int)index, low), high), row);
+    }
+}
+
+// A component's samples at four pixels of a row, by a filter that is not a box.
+__device__ inline void four_upsampled(const Component &component, u32 x, u32 y, int (&samples)[4]) {
+    const u32 filter = component.filter;
+    const bool halved_in_x = filter == FILTER_H2V1 || filter == FILTER_H2V2;
+    const bool halved_in_y = filter == FILTER_H1V2 || filter == FILTER_H2V2;
+    const int first = halved_in_x ? (int)((x + 1) >> 1) - 1 : (int)x;
+    four_samples(component, first, halved_in_y ? y >> 1 : y, samples);
+    if (halved_in_y) {
+        int far[4];
+        four_samples(component, first, far_sample(y, component.plane_height), far);
+#pragma unroll
+        for (u32 index = 0; index < 4; index++) {
+            samples[index] = 3 * samples[index] + far[index];
+        }
+    }
+    if (halved_in_x) {
+        const int a = samples[0], b = samples[1], c = samples[2], d = samples[3];
+        if ((x & 1) == 0) {
+            samples[0] = 3 * b + a, samples[1] = 3 * b + c, samples[2] = 3 * c + b, samples[3] = 3 * c + d;
+        } else {
+            samples[0] = 3 * a + b, samples[1] = 3 * b + a, samples[2] = 3 * b + c, samples[3] = 3 * c + b;
+        }
+    }
+#pragma unroll
+    for (u32 index = 0; index < 4; index++) {
+        const int odd_x = (x + index) & 1;
+        if (filter == FILTER_H2V2) {
+            samples[index] = (samples[index] + 8 - odd_x) >> 4;
+        } else if (filter == FILTER_H2V1) {
+            samples[index] = (samples[index] + 1 + odd_x) >> 2;
+        } else if (filter == FILTER_H1V2) {
+            samples[index] = (samples[index] + 1 + (int)(y & 1)) >> 2;
+        }
+    }
+}
+
+// Stores the bytes of up to four pixels beside each other.
+__device__ inline void store_pixels(u8 *target, const u32 (&pixels)[4], u32 count, u32 bytes_per_pixel) {
+    if (count == 4 && ((u64)target & 3) == 0) {
+        u32 *words = (u32 *)target;
+        if (bytes_per_pixel == 3) {
+            words[0] = (pixels[0] & 0xffffff) | pixels[1] << 24;
+            words[1] = (pixels[1] >> 8 & 0xffff) | pixels[2] << 16;
+            words[2] = (pixels[2] >> 16 & 0xff) | pixels[3] << 8;
+            return;
+        }
+        if (bytes_per_pixel == 1) {
+            words[0] = (pixels[0] & 255) | (pixels[1] & 255) << 8 | (pixels[2] & 255) << 16 | pixels[3] << 24;
+            return;
+        }
+        words[0] = pixels[0], words[1] = pixels[1], words[2] = pixels[2], words[3] = pixels[3];
+        return;
+    }
+    for (u32 pixel = 0; pixel < count; pixel++) {
+        for (u32 byte = 0; byte < bytes_per_pixel; byte++) {
+            target[pixel * bytes_per_pixel + byte] = (u8)(pixels[pixel] >> 8 * byte);
+        }
+    }
+}
+
+// Whether an output is red, green and blue made of YCbCr, in rows of the stored picture.
+__device__ inline bool is_usual(const Output &output, const Component *components) {
+    const u32 order = output.channels & 0xffffff;
+    return output.color == YCC && output.bytes_per_pixel >= 3 && (order == 0x020100 || order == 0x000102) &&
+        output.across_x == 1 && output.down_y == 1 && components[0].filter != FILTER_BOX &&
+        components[1].filter != FILTER_BOX && components[2].filter != FILTER_BOX;
+}
+
+// The caller's pixels: upsampling, color, orientation and format. Each thread writes four pixels of a row.
+extern "C" __global__ void __launch_bounds__(TILE_WIDTH / 4 * TILE_HEIGHT)
+write_pixels_exact(const __grid_constant__ Wave wave) {
+    const Output output = wave.outputs[wave.tiles[blockIdx.x]];
+    if (wave.flags[output.image] != 0) {
+        return;
+    }
+    const u32 tile = blockIdx.x - output.first_tile;
+    const u32 tile_row = tile / output.tiles_across, tile_column = tile - tile_row * output.tiles_across;
+    const u32 column = tile_column * TILE_WIDTH + threadIdx.x % (TILE_WIDTH / 4) * 4;
+    const u32 row = tile_row * TILE_HEIGHT + threadIdx.x / (TILE_WIDTH / 4);
+    if (column >= output.width || row >= output.rows) {
+        return;
+    }
+    const Component *components = wave.components + output.component;
+    const u32 count = min(output.width - column, 4u);
+    u32 pixels[4];
+    if (is_usual(output, components)) {
+        const u32 x = (u32)output.origin_x + column, y = (u32)output.origin_y + row;
+        int luma[4], cb[4], cr[4];
+        four_upsampled(components[0], x, y, luma);
+        four_upsampled(components[1], x, y, cb);
+        four_upsampled(components[2], x, y, cr);
+        const bool blue_first = (output.channels & 255) == 2;
+#pragma unroll
+        for (u32 index = 0; index < 4; index++) {
+            const Rgb rgb = rgb_of(luma[index], cb[index], cr[index]);
+            const u32 first = blue_first ? rgb.blue : rgb.red, third = blue_first ? rgb.red : rgb.blue;
+            pixels[index] = first | (u32)rgb.green << 8 | third << 16 | 255u << 24;
+        }
+    } else {
+        for (u32 index = 0; index < 4; index++) {
+            const int at = (int)(column + min(index, count - 1));
+            const u32 x = (u32)(output.origin_x + output.across_x * at + output.down_x * (int)row);
+            const u32 y = (u32)(output.origin_y + output.across_y * at + output.down_y * (int)row);
+            pixels[index] = pixel_bytes(output, components, x, y);
+        }
+    }
+    u8 *target = (u8 *)output.target + row * output.stride + (u64)column * output.bytes_per_pixel;
+    store_pixels(target, pixels, count, output.bytes_per_pixel);
+}

@@ -1,0 +1,259 @@
+//! isopel's own decoding on the device: the passes of [`isopel_core::subsequences`] and reconstruction, as kernels. The
+//! pixels are the CPU backend's, to the byte.
+//!
+//! Input: jobs of one submission. They are staged into pinned memory, uploaded, and decoded as one wave into memory of
+//! the backend's, at once, whatever the caller's streams are doing. One kernel behind the caller's work then writes the
+//! pixels. Images that the kernels flag are left out by it and go to the CPU.
+
+#![allow(unsafe_code)]
+
+mod finish;
+mod kernels;
+mod layout;
+mod prepare;
+mod wave;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use isopel_core::{BackendError, Codestream, DecodePlan, Error};
+use rayon::prelude::*;
+
+use crate::driver::{Device, DeviceMemory, Event, PinnedMemory, Stream};
+use crate::fence::Flight;
+use crate::pool::CpuJob;
+use crate::staging::{Lease, Ring};
+use crate::worker::Worker;
+pub(crate) use finish::FinishQueue;
+use finish::{Decoding, Finished};
+use kernels::Kernels;
+use prepare::StagedImage;
+use wave::{Member, Wave};
+
+/// What decodes waves.
+#[derive(Debug)]
+pub(crate) struct ExactDecoder {
+    kernels: Kernels,
+    /// By turns, so that one wave is uploaded while another is decoded.
+    streams: [Stream; 3],
+    next_stream: AtomicUsize,
+    staged: Ring<PinnedMemory>,
+    descriptions: Ring<PinnedMemory>,
+    memory: Ring<DeviceMemory>,
+    /// Bytes of device memory of one wave.
+    wave_bytes: usize,
+    pub(crate) finishing: FinishQueue,
+}
+
+/// Images of one wave.
+const IMAGES_AT_ONCE: usize = 256;
+
+/// Pinned memory for what is on its way up.
+const PINNED_BYTES: usize = 512 << 20;
+
+/// A job that was looked at.
+enum Looked {
+    /// It has failed.
+    Failed,
+    /// It is one for another route.
+    Other(CpuJob),
+    Staged(Box<(CpuJob, StagedImage)>),
+}
+
+/// Bytes of a subsequence, by bytes of the files that are decoded together: few short ones would leave a device idle,
+/// and many of them take more work.
+fn subsequence_bytes(files: usize) -> u32 {
+    match files {
+        0..0x8_0000 => 32,
+        0x8_0000..0x80_0000 => 64,
+        _ => 128,
+    }
+}
+
+/// Room for a file's staged data. Restart markers make room for the alignment of what follows, or nearly.
+fn staged_room(file: usize) -> usize {
+    (file + file / 16 + 256).next_multiple_of(16)
+}
+
+impl ExactDecoder {
+    pub(crate) fn new(device: &Arc<Device>, memory: usize) -> Result<Self, BackendError> {
+        Ok(ExactDecoder {
+            kernels: Kernels::load(device)?,
+            streams: [Stream::new(device)?, Stream::new(device)?, Stream::new(device)?],
+            next_stream: AtomicUsize::new(0),
+            staged: Ring::new(device, PINNED_BYTES),
+            descriptions: Ring::new(device, PINNED_BYTES),
+            memory: Ring::new(device, memory),
+            wave_bytes: memory / 3,
+            finishing: FinishQueue::default(),
+        })
+    }
+
+    /// Waits until nothing is in use on the device.
+    pub(crate) fn drain(&self) {
+        self.staged.drain();
+        self.descriptions.drain();
+        self.memory.drain();
+    }
+
+    /// Takes those jobs of one submission that the kernels decode, and gives back the others.
+    pub(crate) fn take(&self, worker: &Arc<Worker>, jobs: Vec<CpuJob>) -> Vec<CpuJob> {
+        let mut others = Vec::new();
+        let mut jobs = jobs.into_iter();
+        loop {
+            let part: Vec<CpuJob> = jobs.by_ref().take(IMAGES_AT_ONCE).collect();
+            if part.is_empty() {
+                return others;
+            }
+            others.extend(self.take_part(worker, part));
+        }
+    }
+
+    fn take_part(&self, worker: &Arc<Worker>, jobs: Vec<CpuJob>) -> Vec<CpuJob> {
+        let Some(flight) = jobs.first().map(|job| job.ticket.flight().clone()) else { return jobs };
+        let rooms: Vec<usize> = jobs.iter().map(|job| staged_room(job.jpeg.len())).collect();
+        let Ok(mut staged) = self.staged.lease(rooms.iter().sum()) else { return jobs };
+        let subsequence_bytes = subsequence_bytes(jobs.iter().map(|job| job.jpeg.len()).sum());
+        let mut slots = Vec::with_capacity(jobs.len());
+        let mut rest = staged.bytes_mut();
+        let mut first_byte = 0;
+        for room in rooms {
+            let (slot, after) = rest.split_at_mut(room);
+            slots.push((first_byte, slot));
+            first_byte += room;
+            rest = after;
+        }
+        let looked: Vec<(usize, Looked)> = jobs
+            .into_par_iter()
+            .zip(slots)
+            .map(|(job, (first_byte, slot))| (first_byte, look_at(job, subsequence_bytes, slot)))
+            .collect();
+        let (mut others, mut images) = (Vec::new(), Vec::new());
+        for (first_byte, looked) in looked {
+            match looked {
+                Looked::Failed => {}
+                Looked::Other(job) => others.push(job),
+                Looked::Staged(staged) => images.push((first_byte, *staged)),
+            }
+        }
+        let mut uploaded = Vec::new();
+        while !images.is_empty() {
+            let part = images.drain(..self.images_of_wave(&images)).collect();
+            uploaded.extend(self.decode(worker, &flight, part, &staged));
+        }
+        staged.guard(uploaded);
+        others
+    }
+
+    /// How many of the first images fit one wave; at least one.
+    fn images_of_wave(&self, images: &[(usize, (CpuJob, StagedImage))]) -> usize {
+        let mut bytes = 0;
+        let fit = images.iter().take_while(|(_, (_, image))| {
+            bytes += image.work_bytes();
+            bytes <= self.wave_bytes
+        });
+        fit.count().max(1)
+    }
+
+    /// Queues a wave. Gives the event behind its uploads. What can't be queued goes to the CPU.
+    fn decode(
+        &self,
+        worker: &Arc<Worker>,
+        flight: &Arc<Flight>,
+        images: Vec<(usize, (CpuJob, StagedImage))>,
+        staged: &Lease<PinnedMemory>,
+    ) -> Option<Arc<Event>> {
+        let queued = self.queue(worker, flight, &images, staged);
+        let finished = images.into_iter().map(|(_, (job, image))| Finished { job, report: image.report }).collect();
+        match queued {
+            Ok(decoding) => {
+                let decoded = decoding.decoded.clone();
+                self.finishing.put(decoding, finished);
+                Some(decoded)
+            }
+            Err(error) if error.kind == isopel_core::BackendErrorKind::DeviceLost => {
+                finished.into_iter().for_each(|image| image.job.ticket.fail(error.clone().into()));
+                None
+            }
+            Err(_) => {
+                finished.into_iter().for_each(|image| worker.spawn_on_cpu(image.job));
+                None
+            }
+        }
+    }
+
+    fn queue(
+        &self,
+        worker: &Worker,
+        flight: &Flight,
+        images: &[(usize, (CpuJob, StagedImage))],
+        staged: &Lease<PinnedMemory>,
+    ) -> Result<Decoding, BackendError> {
+        let first = images.first().map_or(0, |(first_byte, _)| *first_byte);
+        let end = images.last().map_or(0, |(first_byte, (_, image))| first_byte + image.staged.data_len);
+        let members: Vec<Member> = images
+            .iter()
+            .map(|(first_byte, (job, image))| Member {
+                image,
+                first_byte: first_byte - first,
+                target: job.target.address,
+            })
+            .collect();
+        let too_long = || crate::error::failed("Huffman tables too long for the kernels");
+        let mut wave = Wave::new(&members).ok_or_else(too_long)?;
+        let places = wave.place(end - first);
+        let memory = self.memory.lease(places.len)?;
+        let parameter = wave.set_address(&places, memory.address());
+        let grids = wave.grids();
+        let descriptions_len = places.flags() + wave.flags_len() - places.descriptions();
+        // Flags come back behind the descriptions.
+        let flags_at = descriptions_len.next_multiple_of(16);
+        let mut descriptions = self.descriptions.lease(flags_at + wave.flags_len())?;
+        wave.write_descriptions(descriptions.bytes_mut());
+
+        let stream = &self.streams[self.next_stream.fetch_add(1, Ordering::Relaxed) % self.streams.len()];
+        memory.upload_range(staged, first, 0, end - first, stream)?;
+        memory.upload_range(&descriptions, 0, places.descriptions(), descriptions_len, stream)?;
+        // SAFETY: all that the parameter names lies in `memory`, which is leased until the events below, and was
+        // uploaded on this stream.
+        unsafe { self.kernels.decode(&parameter, &grids, stream) }?;
+        memory.download_range(&descriptions, flags_at, places.flags(), wave.flags_len(), stream)?;
+        let decoded = Arc::new(stream.record()?);
+
+        let before = flight.before().filter(|before| !before.is_done().unwrap_or(false));
+        let writer = worker.streams.writer(before.and(flight.order()))?;
+        writer.wait_for(&decoded)?;
+        if let Some(before) = before {
+            writer.wait_for(before)?;
+        }
+        // SAFETY: as above, and the stream is behind the decoding. Whoever made the targets vouched for them, owned ones
+        // are kept until the fence's event, and their size was checked against the layout that the outputs come from.
+        unsafe { self.kernels.write(&parameter, &grids, &writer) }?;
+        let written = Arc::new(writer.record()?);
+        memory.guard(vec![written.clone()]);
+        Ok(Decoding { decoded, written, descriptions, flags_at })
+    }
+}
+
+/// Parses, plans and stages.
+fn look_at(job: CpuJob, subsequence_bytes: u32, slot: &mut [u8]) -> Looked {
+    let staged = || {
+        let codestream = Codestream::parse(&job.jpeg, &job.options.limits)?;
+        let plan = DecodePlan::new(&codestream, &job.options)?;
+        let layout = job.target.layout(plan.layout())?;
+        Ok::<_, Error>(StagedImage::new(&plan, &layout, subsequence_bytes, slot))
+    };
+    let staged = catch_unwind(AssertUnwindSafe(staged)).unwrap_or_else(|panic| {
+        let message = panic.downcast_ref::<String>().map_or("a panic without a message", String::as_str);
+        Err(Error::Internal(message.to_owned()))
+    });
+    match staged {
+        Err(error) => {
+            job.ticket.fail(error);
+            Looked::Failed
+        }
+        Ok(None) => Looked::Other(job),
+        Ok(Some(image)) => Looked::Staged(Box::new((job, image))),
+    }
+}

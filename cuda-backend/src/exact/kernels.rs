@@ -1,0 +1,162 @@
+//! The kernels of the exact route, and their launches.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString};
+use std::sync::Arc;
+
+use cudarc::driver::{DriverError, result, sys};
+use isopel_core::BackendError;
+
+use super::layout::Wave;
+use super::wave::Grids;
+use crate::driver::{Device, Stream};
+use crate::error::{failed, from_driver};
+
+const ENTROPY: &str = include_str!("../../kernels/entropy.ptx");
+const RECONSTRUCT: &str = include_str!("../../kernels/reconstruct.ptx");
+
+/// The loaded kernels.
+#[derive(Debug)]
+pub(super) struct Kernels {
+    _modules: [Module; 2],
+    synchronise: sys::CUfunction,
+    join_groups: sys::CUfunction,
+    sum_groups: sys::CUfunction,
+    scan_totals: sys::CUfunction,
+    recount: sys::CUfunction,
+    write_symbols: sys::CUfunction,
+    dequant_idct: sys::CUfunction,
+    write_pixels: sys::CUfunction,
+    device: Arc<Device>,
+}
+
+/// Compiled code on the device.
+#[derive(Debug)]
+struct Module {
+    raw: sys::CUmodule,
+    device: Arc<Device>,
+}
+
+impl Module {
+    fn load(device: &Arc<Device>, ptx: &str) -> Result<Module, BackendError> {
+        let image = CString::new(ptx).map_err(failed)?;
+        let load = || {
+            let _current = device.enter()?;
+            // SAFETY: `image` is PTX that ends with a zero.
+            unsafe { result::module::load_data(image.as_ptr().cast()) }
+        };
+        let raw = load().map_err(|error| from_driver("loading the kernels", error))?;
+        Ok(Module { raw, device: device.clone() })
+    }
+
+    fn function(&self, name: &CStr) -> Result<sys::CUfunction, BackendError> {
+        let function = || {
+            let _current = self.device.enter()?;
+            // SAFETY: the module is loaded.
+            unsafe { result::module::get_function(self.raw, name.to_owned()) }
+        };
+        function().map_err(|error| from_driver("looking a kernel up", error))
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        if let Ok(_current) = self.device.enter() {
+            // SAFETY: loaded by `load`; its work is done, since no wave outlives the backend.
+            let _ = unsafe { result::module::unload(self.raw) };
+        }
+    }
+}
+
+// SAFETY: modules and functions may be used from any thread.
+unsafe impl Send for Kernels {}
+// SAFETY: as above.
+unsafe impl Sync for Kernels {}
+
+/// Threads of most blocks.
+const THREADS: u32 = 256;
+/// Of those with a thread or warp for each item.
+const WARP: u32 = 32;
+
+impl Kernels {
+    pub(super) fn load(device: &Arc<Device>) -> Result<Kernels, BackendError> {
+        let modules = [Module::load(device, ENTROPY)?, Module::load(device, RECONSTRUCT)?];
+        let [entropy, reconstruct] = &modules;
+        Ok(Kernels {
+            synchronise: entropy.function(c"synchronise")?,
+            join_groups: entropy.function(c"join_groups")?,
+            sum_groups: entropy.function(c"sum_groups")?,
+            scan_totals: entropy.function(c"scan_totals")?,
+            recount: entropy.function(c"recount")?,
+            write_symbols: entropy.function(c"write_symbols")?,
+            dequant_idct: reconstruct.function(c"dequant_idct")?,
+            write_pixels: reconstruct.function(c"write_pixels_exact")?,
+            _modules: modules,
+            device: device.clone(),
+        })
+    }
+
+    /// Queues the decoding of a wave to samples of its components.
+    ///
+    /// # Safety
+    /// The parameter must describe memory of the device that nobody else uses until the work is done, with the
+    /// descriptions uploaded by then.
+    pub(super) unsafe fn decode(&self, wave: &Wave, grids: &Grids, stream: &Stream) -> Result<(), BackendError> {
+        let launch = || {
+            let _current = self.device.enter()?;
+            self.launch(self.synchronise, grids.groups, THREADS, wave, stream)?;
+            self.launch(self.join_groups, grids.groups.div_ceil(WARP), WARP, wave, stream)?;
+            self.launch(self.sum_groups, grids.groups, THREADS, wave, stream)?;
+            self.launch(self.scan_totals, grids.scans, WARP, wave, stream)?;
+            if grids.recounted > 0 {
+                self.launch(self.recount, grids.recounted, THREADS, wave, stream)?;
+                self.launch(self.sum_groups, grids.groups, THREADS, wave, stream)?;
+                self.launch(self.scan_totals, grids.scans, WARP, wave, stream)?;
+            }
+            self.launch(self.write_symbols, grids.groups, THREADS, wave, stream)?;
+            self.launch(self.dequant_idct, grids.idct, THREADS, wave, stream)
+        };
+        launch().map_err(|error| from_driver("starting the kernels", error))
+    }
+
+    /// Queues the writing of the pixels of all images that have no flag.
+    ///
+    /// # Safety
+    /// As [`Kernels::decode`], and the targets must be memory of the device that nobody else uses meanwhile.
+    pub(super) unsafe fn write(&self, wave: &Wave, grids: &Grids, stream: &Stream) -> Result<(), BackendError> {
+        let launch = || {
+            let _current = self.device.enter()?;
+            self.launch(self.write_pixels, grids.tiles, THREADS, wave, stream)
+        };
+        launch().map_err(|error| from_driver("starting the kernel write_pixels_exact", error))
+    }
+
+    fn launch(
+        &self,
+        function: sys::CUfunction,
+        blocks: u32,
+        threads: u32,
+        wave: &Wave,
+        stream: &Stream,
+    ) -> Result<(), DriverError> {
+        let mut parameter = *wave;
+        let mut arguments = [(&raw mut parameter).cast()];
+        // SAFETY: every kernel's one parameter is a `Wave`, which the call copies; the callers vouch for what it points
+        // to.
+        unsafe { result::launch_kernel(function, (blocks, 1, 1), (threads, 1, 1), 0, stream.raw(), &mut arguments) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parameter_has_the_size_that_the_kernels_read() {
+        for (ptx, kernel) in [(ENTROPY, "write_symbols"), (RECONSTRUCT, "write_pixels_exact")] {
+            let declared = format!("{kernel}_param_0[{}]", size_of::<Wave>());
+            assert!(ptx.contains(&declared), "the PTX's parameter is not {declared}");
+        }
+    }
+}

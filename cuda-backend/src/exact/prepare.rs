@@ -1,0 +1,203 @@
+//! What one image adds to a wave: its staged data, components and outputs, counted from its own beginnings.
+
+use isopel_core::subsequences::{LookupTable, StagedPlan, StagedScan, symbol_slots};
+use isopel_core::{
+    Codestream, CoefficientReport, DecodePlan, HuffmanClass, HuffmanSpec, PixelLayout, PlaneWriting, Report, Route,
+    Upsampling, ZIGZAG,
+};
+
+use super::layout::{Component, IDCT_BLOCKS, McuBlock, Output, Scan, TILE_HEIGHT, TILE_WIDTH};
+
+/// An image that the kernels take.
+#[derive(Debug)]
+pub(super) struct StagedImage {
+    pub(super) staged: StagedPlan,
+    /// By scan: what its kernels need to know, but for places in the wave.
+    pub(super) scans: Vec<ImageScan>,
+    /// Those that the plan needs, with headers and planes counted from the image's first.
+    pub(super) components: Vec<Component>,
+    pub(super) quant: Vec<u32>,
+    /// With targets counted from the target's first byte.
+    pub(super) outputs: Vec<Output>,
+    pub(super) header_count: usize,
+    pub(super) plane_bytes: usize,
+    pub(super) report: Report,
+}
+
+#[derive(Debug)]
+pub(super) struct ImageScan {
+    pub(super) scan: Scan,
+    /// Tables of the pairs, DC and AC by turns.
+    pub(super) tables: Vec<(HuffmanClass, HuffmanSpec)>,
+}
+
+/// Planes begin at multiples of this.
+const PLANE_ALIGNMENT: usize = 256;
+
+impl StagedImage {
+    /// Stages a plan's data in `data`. `None` if the image is one for the CPU.
+    pub(super) fn new(
+        plan: &DecodePlan,
+        layout: &PixelLayout,
+        subsequence_bytes: u32,
+        data: &mut [u8],
+    ) -> Option<Self> {
+        if plan.codestream().frame().is_progressive() || StagedPlan::max_data_len(plan) > data.len() {
+            return None;
+        }
+        let staged = StagedPlan::stage(plan, subsequence_bytes, data).ok()?;
+        let scans =
+            staged.scans.iter().map(|scan| image_scan(plan.codestream(), &staged, scan)).collect::<Option<_>>()?;
+        let (mut components, mut quant) = (Vec::new(), Vec::new());
+        let mut plane_bytes: usize = 0;
+        for (component, window) in plan.components().iter().zip(&staged.windows) {
+            if !component.needed {
+                continue;
+            }
+            let (factor_x, factor_y) = component.upsampling.factors();
+            let plane_stride = window.columns * 8;
+            components.push(Component {
+                headers: window.first_header as u64,
+                symbols: 0,
+                plane: plane_bytes as u64,
+                plane_stride,
+                first_group: 0,
+                block_columns: window.columns,
+                block_rows: window.rows,
+                quant: quant.len() as u32,
+                image: 0,
+                first_column: window.first_column * 8,
+                first_row: window.first_row * 8,
+                plane_width: component.plane.width,
+                plane_height: component.plane.height,
+                filter: filter(component.upsampling),
+                factor_x,
+                factor_y,
+                reserved: 0,
+            });
+            quant.extend(
+                ZIGZAG.map(|natural| u32::from(natural) << 16 | u32::from(component.quant[usize::from(natural)])),
+            );
+            plane_bytes += (plane_stride as usize * window.rows as usize * 8).next_multiple_of(PLANE_ALIGNMENT);
+        }
+        let found =
+            CoefficientReport { warnings: plan.codestream().warnings(), valid_rows: plan.region().rect().height };
+        Some(StagedImage {
+            scans,
+            components,
+            quant,
+            outputs: (0..layout.planes().len()).map(|plane| output(plan, layout, plane)).collect(),
+            header_count: staged.windows.iter().map(|window| window.count()).sum(),
+            plane_bytes,
+            report: Report::new(plan, layout, Route::CudaExact, found),
+            staged,
+        })
+    }
+
+    /// Bytes of device memory that decoding takes, but for what is uploaded.
+    pub(super) fn work_bytes(&self) -> usize {
+        let subsequences: usize = self.staged.scans.iter().map(|scan| scan.segment_of.len()).sum();
+        let slots = symbol_slots(self.staged.subsequence_bytes) as usize;
+        subsequences * (16 + 4 * slots) + 8 * self.header_count + self.plane_bytes
+    }
+}
+
+fn filter(upsampling: Upsampling) -> u32 {
+    match upsampling {
+        Upsampling::None => 0,
+        Upsampling::TriangleH2V1 => 1,
+        Upsampling::TriangleH1V2 => 2,
+        Upsampling::TriangleH2V2 => 3,
+        Upsampling::Box { .. } => 4,
+    }
+}
+
+fn output(plan: &DecodePlan, layout: &PixelLayout, plane: usize) -> Output {
+    let writing = PlaneWriting::new(plan, plane);
+    let place = layout.planes()[plane];
+    let needed_before = plan.components()[..writing.component].iter().filter(|component| component.needed).count();
+    Output {
+        target: place.offset as u64,
+        stride: place.stride as u64,
+        first_tile: 0,
+        tiles_across: place.size.width.div_ceil(TILE_WIDTH),
+        width: place.size.width,
+        rows: place.size.height,
+        bytes_per_pixel: layout.format().bytes_per_pixel() as u32,
+        origin_x: writing.origin.0,
+        origin_y: writing.origin.1,
+        across_x: writing.across.0,
+        across_y: writing.across.1,
+        down_x: writing.down.0,
+        down_y: writing.down.1,
+        color: writing.conversion as u32,
+        channels: u32::from_le_bytes(writing.channels),
+        component: needed_before as u32,
+        image: 0,
+        reserved: 0,
+    }
+}
+
+/// Tiles of an output.
+pub(super) fn tile_count(output: &Output) -> u32 {
+    output.tiles_across * output.rows.div_ceil(TILE_HEIGHT)
+}
+
+/// Blocks of threads that transform a component.
+pub(super) fn idct_group_count(component: &Component) -> usize {
+    (component.block_columns as usize * component.block_rows as usize).div_ceil(IDCT_BLOCKS)
+}
+
+fn image_scan(codestream: &Codestream, staged: &StagedPlan, scan: &StagedScan) -> Option<ImageScan> {
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
+    let mut described = Scan {
+        mcus_across: scan.mcus_across,
+        blocks_per_mcu: scan.blocks.len() as u32,
+        period: scan.period,
+        ..Scan::default()
+    };
+    for (index, block) in scan.blocks.iter().enumerate() {
+        let pair = pairs.iter().position(|&pair| pair == (block.dc, block.ac)).unwrap_or_else(|| {
+            pairs.push((block.dc, block.ac));
+            pairs.len() - 1
+        });
+        described.pair_of_block |= (pair as u32) << (2 * index);
+        described.part_of_block |= (block.part as u32) << (2 * index);
+        let window = &staged.windows[block.component];
+        described.blocks[index] = McuBlock {
+            columns: block.columns,
+            rows: block.rows,
+            column: block.column.wrapping_sub(window.first_column),
+            row: block.row.wrapping_sub(window.first_row),
+            window_columns: window.columns,
+            window_rows: window.rows,
+            first_header: window.first_header as u32,
+            part: block.part as u32,
+        };
+    }
+    described.pairs = pairs.len() as u32;
+    let specs = codestream.huffman_tables();
+    let spec = |table: usize| {
+        let (class, index) = scan.tables[table];
+        (class, specs[index].clone())
+    };
+    let tables = pairs.iter().flat_map(|&(dc, ac)| [spec(dc), spec(ac)]).collect();
+    (pairs.len() <= 4).then_some(ImageScan { scan: described, tables })
+}
+
+/// Tables as the kernels find them: their entries, each table from a multiple of 64 on, and `Scan::tables`. `None` if
+/// they are too long to be addressed.
+pub(super) fn lay_out_tables(tables: &[(HuffmanClass, HuffmanSpec)]) -> Option<(Vec<u16>, [u32; 8])> {
+    let (mut entries, mut places): (Vec<u16>, [u32; 8]) = (Vec::new(), [0; 8]);
+    for (place, (class, spec)) in places.iter_mut().zip(tables) {
+        let table = LookupTable::new(*class, spec);
+        let first = entries.len() / 64;
+        if first >= 1 << 15 {
+            return None;
+        }
+        *place = table.direct_from | (first as u32) << 17;
+        entries.extend(table.entries.iter().map(|entry| entry.0));
+        entries.resize(entries.len().next_multiple_of(64), 0);
+    }
+    Some((entries, places))
+}

@@ -1,0 +1,341 @@
+//! Images that go through the kernels together, in one launch of each: what is uploaded, and where everything lies.
+
+use isopel_core::subsequences::symbol_slots;
+use isopel_core::{HuffmanClass, HuffmanSpec};
+
+use super::layout::{self, Component, GROUP, Group, Output, Scan, Segment, Words};
+use super::prepare::{StagedImage, idct_group_count, lay_out_tables, tile_count};
+
+/// One image of a wave.
+pub(super) struct Member<'i> {
+    pub(super) image: &'i StagedImage,
+    /// Where its data begins in the wave's.
+    pub(super) first_byte: usize,
+    /// Device address of its target.
+    pub(super) target: u64,
+}
+
+/// What is known of a wave before it has memory.
+#[derive(Debug, Default)]
+pub(super) struct Wave {
+    entries: Vec<u16>,
+    scans: Vec<Scan>,
+    segments: Vec<Segment>,
+    groups: Vec<Group>,
+    recounted: Vec<u32>,
+    components: Vec<Component>,
+    idct_groups: Vec<u32>,
+    quant: Vec<u32>,
+    outputs: Vec<Output>,
+    tiles: Vec<u32>,
+    flags: Vec<u32>,
+    subsequence_bytes: u32,
+    subsequences: usize,
+    headers: usize,
+    plane_bytes: usize,
+}
+
+/// Tables of a scan, the first of their entries, and `Scan::tables`.
+type KnownTables<'i> = (&'i [(HuffmanClass, HuffmanSpec)], u32, [u32; 8]);
+
+/// Blocks of threads of each kernel.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Grids {
+    pub(super) groups: u32,
+    pub(super) scans: u32,
+    pub(super) recounted: u32,
+    pub(super) idct: u32,
+    pub(super) tiles: u32,
+}
+
+/// Where the parts of a wave lie, in bytes from the start of its device memory. The data comes first.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Places {
+    /// What [`Wave::write_descriptions`] writes, in its order.
+    descriptions: [usize; 11],
+    records: usize,
+    totals: usize,
+    prefixes: usize,
+    headers: usize,
+    symbols: usize,
+    planes: usize,
+    /// All of it.
+    pub(super) len: usize,
+}
+
+impl Places {
+    /// First byte of the descriptions.
+    pub(super) fn descriptions(&self) -> usize {
+        self.descriptions[0]
+    }
+
+    /// First byte of the flags, the last of the descriptions.
+    pub(super) fn flags(&self) -> usize {
+        self.descriptions[10]
+    }
+}
+
+/// Parts begin at multiples of this.
+const ALIGNMENT: usize = 256;
+
+impl Wave {
+    /// `None` if an image's tables can't be addressed.
+    pub(super) fn new(members: &[Member]) -> Option<Self> {
+        let mut wave = Wave::default();
+        let mut tables: Vec<KnownTables> = Vec::new();
+        for (index, member) in members.iter().enumerate() {
+            let (image, index) = (member.image, index as u32);
+            wave.subsequence_bytes = image.staged.subsequence_bytes;
+            for (staged, own) in image.staged.scans.iter().zip(&image.scans) {
+                let known = tables.iter().find(|(known, ..)| *known == own.tables);
+                let (first_entry, places) = match known {
+                    Some(&(_, first_entry, places)) => (first_entry, places),
+                    None => {
+                        let (entries, places) = lay_out_tables(&own.tables)?;
+                        let first_entry = wave.entries.len() as u32;
+                        wave.entries.extend(entries);
+                        tables.push((&own.tables, first_entry, places));
+                        (first_entry, places)
+                    }
+                };
+                let mut scan = Scan { image: index, first_entry, tables: places, ..own.scan };
+                scan.blocks.iter_mut().for_each(|block| block.first_header += wave.headers as u32);
+                wave.add_scan(scan, staged, (member.first_byte + staged.data.start) as u32 / 4);
+            }
+            wave.add_pixels(member, index);
+            wave.headers += image.header_count;
+            wave.plane_bytes += image.plane_bytes;
+            wave.flags.push(0);
+        }
+        Some(wave)
+    }
+
+    fn add_scan(&mut self, mut scan: Scan, staged: &isopel_core::subsequences::StagedScan, first_word: u32) {
+        let (first_segment, first_subsequence) = (self.segments.len() as u32, self.subsequences as u32);
+        self.segments.extend(staged.segments.iter().map(|segment| Segment {
+            first_word: first_word + segment.first_word,
+            bits: segment.bits,
+            first_subsequence: first_subsequence + segment.first_subsequence,
+            first_block: segment.first_block,
+            blocks: segment.blocks,
+        }));
+        let count = staged.segment_of.len();
+        scan.first_group = self.groups.len() as u32;
+        scan.groups = count.div_ceil(GROUP) as u32;
+        if scan.period < scan.blocks_per_mcu {
+            self.recounted.extend(scan.first_group..scan.first_group + scan.groups);
+        }
+        for (first, of_group) in (0..).step_by(GROUP).zip(staged.segment_of.chunks(GROUP)) {
+            self.groups.push(Group {
+                scan: self.scans.len() as u32,
+                first_subsequence: first_subsequence + first,
+                count: of_group.len() as u32,
+                first_segment: first_segment + of_group[0],
+                last_segment: first_segment + of_group[of_group.len() - 1],
+            });
+        }
+        self.subsequences += count;
+        self.scans.push(scan);
+    }
+
+    fn add_pixels(&mut self, member: &Member, index: u32) {
+        let first_component = self.components.len() as u32;
+        for component in &member.image.components {
+            let placed = Component {
+                headers: component.headers + self.headers as u64,
+                plane: component.plane + self.plane_bytes as u64,
+                first_group: self.idct_groups.len() as u32,
+                quant: component.quant + self.quant.len() as u32,
+                image: index,
+                ..*component
+            };
+            self.idct_groups.extend(std::iter::repeat_n(self.components.len() as u32, idct_group_count(component)));
+            self.components.push(placed);
+        }
+        self.quant.extend_from_slice(&member.image.quant);
+        for output in &member.image.outputs {
+            let placed = Output {
+                target: member.target + output.target,
+                first_tile: self.tiles.len() as u32,
+                component: first_component + output.component,
+                image: index,
+                ..*output
+            };
+            self.tiles.extend(std::iter::repeat_n(self.outputs.len() as u32, tile_count(output) as usize));
+            self.outputs.push(placed);
+        }
+    }
+
+    pub(super) fn grids(&self) -> Grids {
+        Grids {
+            groups: self.groups.len() as u32,
+            scans: self.scans.len() as u32,
+            recounted: self.recounted.len() as u32,
+            idct: self.idct_groups.len() as u32,
+            tiles: self.tiles.len() as u32,
+        }
+    }
+
+    /// Lays the wave out behind `data_len` bytes of data.
+    pub(super) fn place(&self, data_len: usize) -> Places {
+        let mut end = data_len;
+        let mut place = |len: usize| {
+            let start = end.next_multiple_of(ALIGNMENT);
+            end = start + len.max(4);
+            start
+        };
+        let descriptions = self.descriptions().map(|bytes| place(bytes.len()));
+        let slots = symbol_slots(self.subsequence_bytes) as usize;
+        let records = place(16 * self.subsequences);
+        let [totals, prefixes] = [(); 2].map(|()| place(16 * self.groups.len()));
+        let headers = place(8 * self.headers);
+        let symbols = place(4 * slots * self.subsequences);
+        let planes = place(self.plane_bytes);
+        Places { descriptions, records, totals, prefixes, headers, symbols, planes, len: end }
+    }
+
+    /// Tells where the wave's memory is; gives the kernels' parameter.
+    pub(super) fn set_address(&mut self, places: &Places, address: u64) -> layout::Wave {
+        let at = |offset: usize| address + offset as u64;
+        for component in &mut self.components {
+            component.headers = at(places.headers) + 8 * component.headers;
+            component.symbols = at(places.symbols);
+            component.plane += at(places.planes);
+        }
+        let [entries, scans, segments, groups, recounted, components, idct_groups, quant, outputs, tiles, flags] =
+            places.descriptions.map(at);
+        layout::Wave {
+            data: address,
+            entries,
+            scans,
+            segments,
+            groups,
+            recounted,
+            records: at(places.records),
+            totals: at(places.totals),
+            prefixes: at(places.prefixes),
+            headers: at(places.headers),
+            symbols: at(places.symbols),
+            flags,
+            components,
+            idct_groups,
+            quant,
+            outputs,
+            tiles,
+            subsequence_bytes: self.subsequence_bytes,
+            group_count: self.groups.len() as u32,
+            scan_count: self.scans.len() as u32,
+            image_count: self.flags.len() as u32,
+        }
+    }
+
+    /// What is uploaded beside the data, in the order of their places.
+    fn descriptions(&self) -> [&[u8]; 11] {
+        fn bytes<T: Words>(items: &[T]) -> &[u8] {
+            layout::bytes_of(items)
+        }
+        [
+            bytes(&self.entries),
+            bytes(&self.scans),
+            bytes(&self.segments),
+            bytes(&self.groups),
+            bytes(&self.recounted),
+            bytes(&self.components),
+            bytes(&self.idct_groups),
+            bytes(&self.quant),
+            bytes(&self.outputs),
+            bytes(&self.tiles),
+            bytes(&self.flags),
+        ]
+    }
+
+    /// Writes the descriptions as they are to lie from [`Places::descriptions`] on.
+    pub(super) fn write_descriptions(&self, out: &mut [u8]) {
+        let mut end: usize = 0;
+        for bytes in self.descriptions() {
+            // Places are multiples of the alignment, as is the first.
+            let start = end.next_multiple_of(ALIGNMENT);
+            out[start..start + bytes.len()].copy_from_slice(bytes);
+            end = start + bytes.len().max(4);
+        }
+    }
+
+    /// Bytes of the flags.
+    pub(super) fn flags_len(&self) -> usize {
+        4 * self.flags.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isopel_core::{Codestream, DecodeOptions, DecodePlan};
+
+    use super::*;
+
+    fn sample(name: &str) -> Vec<u8> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../samples/");
+        std::fs::read(format!("{folder}{name}")).unwrap()
+    }
+
+    fn staged(name: &str) -> StagedImage {
+        let bytes = sample(name);
+        let options = DecodeOptions::default();
+        let codestream = Codestream::parse(&bytes, &options.limits).unwrap();
+        let plan = DecodePlan::new(&codestream, &options).unwrap();
+        let mut data = vec![0; bytes.len() * 2];
+        StagedImage::new(&plan, plan.layout(), 128, &mut data).unwrap()
+    }
+
+    #[test]
+    fn images_follow_each_other_without_meeting() {
+        let images = ["photo.jpg", "cmyk.jpg", "restart.jpg", "photo.jpg"].map(staged);
+        let members: Vec<Member> = images
+            .iter()
+            .enumerate()
+            .map(|(index, image)| Member { image, first_byte: index << 20, target: (index as u64) << 32 })
+            .collect();
+        let mut wave = Wave::new(&members).unwrap();
+        let places = wave.place(4 << 20);
+        let parameter = wave.set_address(&places, 1 << 40);
+        assert_eq!((wave.flags_len(), wave.scans.len()), (16, 4));
+        // The same tables are there once.
+        assert_eq!(wave.scans[0].first_entry, wave.scans[3].first_entry);
+        assert_ne!(wave.scans[0].first_entry, wave.scans[1].first_entry);
+        // CMYK's four components share their tables.
+        let cmyk = &wave.scans[1];
+        assert_eq!(wave.recounted, (cmyk.first_group..cmyk.first_group + cmyk.groups).collect::<Vec<_>>());
+        assert_eq!(wave.segments[0].first_word, 0);
+        let restart = &wave.groups[wave.scans[2].first_group as usize];
+        assert_eq!(wave.segments[restart.first_segment as usize].first_word, (2 << 20) / 4);
+        for pair in wave.groups.windows(2) {
+            assert_eq!(pair[0].first_subsequence + pair[0].count, pair[1].first_subsequence);
+        }
+        for pair in wave.components.windows(2) {
+            let blocks = u64::from(pair[0].block_columns) * u64::from(pair[0].block_rows);
+            assert_eq!(pair[0].headers + 8 * blocks, pair[1].headers);
+            assert!(pair[0].plane + 64 * blocks <= pair[1].plane);
+        }
+        let last = wave.outputs.last().unwrap();
+        assert_eq!(last.first_tile + tile_count(last), wave.grids().tiles);
+        assert_eq!(last.target, 3 << 32);
+        assert!(parameter.tiles < parameter.flags && parameter.flags < parameter.records);
+        assert_eq!(parameter.flags, (1 << 40) + places.flags() as u64);
+        let end = wave.components.last().map(|last| last.plane + 64 * u64::from(last.block_columns * last.block_rows));
+        assert!(end.unwrap() <= (1 << 40) + places.len as u64);
+    }
+
+    #[test]
+    fn descriptions_lie_where_the_parameter_says() {
+        let images = ["photo.jpg", "gray.jpg"].map(staged);
+        let members: Vec<Member> = images.iter().map(|image| Member { image, first_byte: 0, target: 7 }).collect();
+        let mut wave = Wave::new(&members).unwrap();
+        let places = wave.place(1000);
+        let parameter = wave.set_address(&places, 0);
+        let mut bytes = vec![0xEE; places.flags() + wave.flags_len() - places.descriptions()];
+        wave.write_descriptions(&mut bytes);
+        let at = |address: u64, len: usize| &bytes[address as usize - places.descriptions()..][..len];
+        assert_eq!(at(parameter.quant, 4 * wave.quant.len()), layout::bytes_of(&wave.quant));
+        assert_eq!(at(parameter.outputs, 8), 7u64.to_ne_bytes());
+        assert_eq!(at(parameter.flags, 8), [0; 8]);
+    }
+}
