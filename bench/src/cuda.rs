@@ -31,7 +31,13 @@ impl Contestant {
 }
 
 /// Prints images per second of every contestant: the median of the rounds, and all of them.
-pub fn speed(files: &[PathBuf], batches: &[usize], seconds: f64, rounds: usize) -> Result<(), String> {
+pub fn speed(
+    files: &[PathBuf],
+    batches: &[usize],
+    seconds: f64,
+    rounds: usize,
+    only: Option<&str>,
+) -> Result<(), String> {
     let time = Duration::from_secs_f64(seconds);
     let files = files.iter().map(|file| read(file.as_path())).collect::<Result<Vec<File>, String>>()?;
     let opened =
@@ -43,7 +49,7 @@ pub fn speed(files: &[PathBuf], batches: &[usize], seconds: f64, rounds: usize) 
     println!("{} files, {} bytes on average, RGB to device memory", files.len(), bytes / files.len());
     let engines = || CudaOptions::default().engines(true);
     let unchecked = || engines().scan_check(ScanCheck::Structure);
-    let contestants = [
+    let mut contestants = vec![
         Contestant::Raw("1 engine thread", Mix { engine_threads: 1, gpu_hybrid_threads: 0 }),
         Contestant::Raw("4 engine threads", Mix { engine_threads: 4, gpu_hybrid_threads: 0 }),
         Contestant::Isopel("exact", opened(&CudaOptions::default())?),
@@ -54,25 +60,62 @@ pub fn speed(files: &[PathBuf], batches: &[usize], seconds: f64, rounds: usize) 
         Contestant::Isopel("shared load", opened(&engines().share_load(true))?),
         Contestant::Isopel("shared load, scans not checked", opened(&unchecked().share_load(true))?),
     ];
+    contestants.retain(|contestant| only.is_none_or(|only| contestant.name().contains(only)));
     for &batch in batches {
+        let mut cores = vec![0.0; contestants.len()];
         let mut rates = vec![Vec::new(); contestants.len()];
         for _ in 0..rounds {
-            for (contestant, rates) in contestants.iter().zip(&mut rates) {
+            for ((contestant, rates), cores) in contestants.iter().zip(&mut rates).zip(&mut cores) {
+                let (started, busy) = (Instant::now(), cpu_seconds());
                 let rate = match contestant {
                     Contestant::Raw(_, mix) => raw_nvjpeg::speed(&default, &files, *mix, batch, time)?,
                     Contestant::Isopel(_, backend) => isopel(backend, &files, batch, time)?,
                 };
+                *cores = (cpu_seconds() - busy) / started.elapsed().as_secs_f64();
                 eprintln!("    {}: {rate:.0}", contestant.name());
                 rates.push(rate);
             }
         }
         println!("batch {batch}");
-        for (contestant, rates) in contestants.iter().zip(rates) {
+        for ((contestant, rates), cores) in contestants.iter().zip(rates).zip(cores) {
             let mut sorted = rates.clone();
             sorted.sort_by(f64::total_cmp);
             let all: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
-            println!("  {:45} {:9.0} images/s   ({})", contestant.name(), sorted[sorted.len() / 2], all.join(", "));
+            let (name, median) = (contestant.name(), sorted[sorted.len() / 2]);
+            println!("  {name:45} {median:9.0} images/s, {cores:4.1} busy cores   ({})", all.join(", "));
         }
+    }
+    Ok(())
+}
+
+/// Seconds that this process has spent on all cores so far; 0 where that is not known.
+fn cpu_seconds() -> f64 {
+    let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return 0.0 };
+    // Behind the name, in hundredths: user and system time are the 12th and 13th.
+    let Some((_, fields)) = stat.rsplit_once(") ") else { return 0.0 };
+    let times = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
+    times.sum::<f64>() / 100.0
+}
+
+/// Prints how long each kernel of the exact route takes for a batch, and for each image of it.
+pub fn passes(files: &[PathBuf], batches: &[usize]) -> Result<(), String> {
+    let files = files.iter().map(|file| read(file.as_path())).collect::<Result<Vec<File>, String>>()?;
+    let backend = CudaBackend::new().map_err(|error| error.to_string())?;
+    println!("{}, {} files", backend.device_name(), files.len());
+    for &batch in batches {
+        let jobs = targets(&backend, &files, batch)?.into_iter().enumerate().map(|(index, target)| Job {
+            jpeg: files[index % files.len()].jpeg.clone(),
+            options: DecodeOptions::default(),
+            target,
+        });
+        let times = backend.profile(jobs.collect()).map_err(|error| error.to_string())?;
+        let micros = |time: Duration| time.as_secs_f64() * 1e6;
+        println!("batch {batch}");
+        for (name, time) in &times {
+            println!("  {name:20} {:10.1} us {:8.2} us per image", micros(*time), micros(*time) / batch as f64);
+        }
+        let kernels: Duration = times.iter().skip(1).map(|(_, time)| *time).sum();
+        println!("  {:20} {:10.1} us {:8.2} us per image", "kernels", micros(kernels), micros(kernels) / batch as f64);
     }
     Ok(())
 }

@@ -100,6 +100,19 @@ enum Command {
         /// Rounds; in each, every contestant is measured once.
         #[arg(long, default_value_t = 3)]
         rounds: usize,
+        /// Only contestants with this in their names, such as "isopel, exact".
+        #[arg(long)]
+        only: Option<String>,
+    },
+    /// Times every kernel of the CUDA backend's exact route (needs the cuda feature).
+    #[cfg(feature = "cuda")]
+    CudaPasses {
+        /// JPEG files; a batch repeats them.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Batch sizes.
+        #[arg(long, value_delimiter = ',', default_value = "1,16,64,256")]
+        batches: Vec<usize>,
     },
     /// Compares pixels of the CUDA backend with the CPU's over all .jpg files of folders, route by route (needs the
     /// cuda feature).
@@ -132,7 +145,11 @@ fn main() -> ExitCode {
         #[cfg(feature = "wgpu")]
         Command::GpuEqualsCpu { folders } => gpu::equals_cpu(&folders),
         #[cfg(feature = "cuda")]
-        Command::Cuda { files, batches, seconds, rounds } => cuda::speed(&files, &batches, seconds, rounds),
+        Command::Cuda { files, batches, seconds, rounds, only } => {
+            cuda::speed(&files, &batches, seconds, rounds, only.as_deref())
+        }
+        #[cfg(feature = "cuda")]
+        Command::CudaPasses { files, batches } => cuda::passes(&files, &batches),
         #[cfg(feature = "cuda")]
         Command::CudaDifferences { folders } => cuda::differences(&folders),
         #[cfg(feature = "cuda")]

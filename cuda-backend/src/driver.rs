@@ -283,6 +283,36 @@ impl Drop for Event {
     }
 }
 
+/// A point in a stream's work whose time the device notes.
+#[derive(Debug)]
+pub(crate) struct TimedEvent(Event);
+
+impl TimedEvent {
+    /// Behind all that is queued on a stream.
+    pub(crate) fn record(stream: &Stream) -> Result<TimedEvent, BackendError> {
+        let create = || {
+            let _current = stream.device.enter()?;
+            result::event::create(EventFlags::CU_EVENT_DEFAULT)
+        };
+        let raw = create().map_err(|error| from_driver("creating an event", error))?;
+        let event = Event { raw, device: stream.device.clone() };
+        // SAFETY: both are alive.
+        unsafe { event.record_on(stream.raw) }?;
+        Ok(TimedEvent(event))
+    }
+
+    /// From an earlier event of the same stream to this one. The work before both must be done.
+    pub(crate) fn since(&self, earlier: &TimedEvent) -> Result<Duration, BackendError> {
+        let elapsed = || {
+            let _current = self.0.device.enter()?;
+            // SAFETY: both are alive and done.
+            unsafe { result::event::elapsed(earlier.0.raw, self.0.raw) }
+        };
+        let milliseconds = elapsed().map_err(|error| from_driver("the time between two events", error))?;
+        Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
+    }
+}
+
 /// Memory of the device.
 #[derive(Debug)]
 pub(crate) struct DeviceMemory {

@@ -11,6 +11,7 @@ mod finish;
 mod kernels;
 mod layout;
 mod prepare;
+mod profile;
 mod wave;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,7 +30,7 @@ pub(crate) use finish::FinishQueue;
 use finish::{Decoding, Finished};
 use kernels::Kernels;
 use prepare::StagedImage;
-use wave::{Member, Wave};
+use wave::{Grids, Member, Wave};
 
 /// What decodes waves.
 #[derive(Debug)]
@@ -51,6 +52,12 @@ const IMAGES_AT_ONCE: usize = 256;
 
 /// Pinned memory for what is on its way up.
 const PINNED_BYTES: usize = 512 << 20;
+
+/// A job with its staged data, and where that begins in the pinned memory.
+type StagedJob = (usize, (CpuJob, StagedImage));
+
+/// Staged data, the jobs that it is of, and those for other routes.
+type StagedJobs = (Lease<PinnedMemory>, Vec<StagedJob>, Vec<CpuJob>);
 
 /// A job that was looked at.
 enum Looked {
@@ -112,8 +119,23 @@ impl ExactDecoder {
 
     fn take_part(&self, worker: &Arc<Worker>, jobs: Vec<CpuJob>) -> Vec<CpuJob> {
         let Some(flight) = jobs.first().map(|job| job.ticket.flight().clone()) else { return jobs };
+        let (staged, mut images, others) = match self.stage(jobs) {
+            Ok(staged) => staged,
+            Err(jobs) => return jobs,
+        };
+        let mut uploaded = Vec::new();
+        while !images.is_empty() {
+            let part = images.drain(..self.images_of_wave(&images)).collect();
+            uploaded.extend(self.decode(worker, &flight, part, &staged));
+        }
+        staged.guard(uploaded);
+        others
+    }
+
+    /// Stages jobs; gives back those that the kernels do not take, or all if there is no pinned memory.
+    fn stage(&self, jobs: Vec<CpuJob>) -> Result<StagedJobs, Vec<CpuJob>> {
         let rooms: Vec<usize> = jobs.iter().map(|job| staged_room(job.jpeg.len())).collect();
-        let Ok(mut staged) = self.staged.lease(rooms.iter().sum()) else { return jobs };
+        let Ok(mut staged) = self.staged.lease(rooms.iter().sum()) else { return Err(jobs) };
         let subsequence_bytes = subsequence_bytes(jobs.iter().map(|job| job.jpeg.len()).sum());
         let mut slots = Vec::with_capacity(jobs.len());
         let mut rest = staged.bytes_mut();
@@ -137,17 +159,11 @@ impl ExactDecoder {
                 Looked::Staged(staged) => images.push((first_byte, *staged)),
             }
         }
-        let mut uploaded = Vec::new();
-        while !images.is_empty() {
-            let part = images.drain(..self.images_of_wave(&images)).collect();
-            uploaded.extend(self.decode(worker, &flight, part, &staged));
-        }
-        staged.guard(uploaded);
-        others
+        Ok((staged, images, others))
     }
 
     /// How many of the first images fit one wave; at least one.
-    fn images_of_wave(&self, images: &[(usize, (CpuJob, StagedImage))]) -> usize {
+    fn images_of_wave(&self, images: &[StagedJob]) -> usize {
         let mut bytes = 0;
         let fit = images.iter().take_while(|(_, (_, image))| {
             bytes += image.work_bytes();
@@ -161,7 +177,7 @@ impl ExactDecoder {
         &self,
         worker: &Arc<Worker>,
         flight: &Arc<Flight>,
-        images: Vec<(usize, (CpuJob, StagedImage))>,
+        images: Vec<StagedJob>,
         staged: &Lease<PinnedMemory>,
     ) -> Option<Arc<Event>> {
         let queued = self.queue(worker, flight, &images, staged);
@@ -187,9 +203,39 @@ impl ExactDecoder {
         &self,
         worker: &Worker,
         flight: &Flight,
-        images: &[(usize, (CpuJob, StagedImage))],
+        images: &[StagedJob],
         staged: &Lease<PinnedMemory>,
     ) -> Result<Decoding, BackendError> {
+        let stream = &self.streams[self.next_stream.fetch_add(1, Ordering::Relaxed) % self.streams.len()];
+        let Uploaded { memory, descriptions, parameter, grids, flags, flags_at, flags_len } =
+            self.upload(images, staged, stream)?;
+        // SAFETY: all that the parameter names lies in `memory`, which is leased until the events below, and was
+        // uploaded on this stream.
+        unsafe { self.kernels.launch(&self.kernels.decoding(&grids), &parameter, stream) }?;
+        memory.download_range(&descriptions, flags_at, flags, flags_len, stream)?;
+        let decoded = Arc::new(stream.record()?);
+
+        let before = flight.before().filter(|before| !before.is_done().unwrap_or(false));
+        let writer = worker.streams.writer(before.and(flight.order()))?;
+        writer.wait_for(&decoded)?;
+        if let Some(before) = before {
+            writer.wait_for(before)?;
+        }
+        // SAFETY: as above, and the stream is behind the decoding. Whoever made the targets vouched for them, owned ones
+        // are kept until the fence's event, and their size was checked against the layout that the outputs come from.
+        unsafe { self.kernels.launch(&[self.kernels.writing(&grids)], &parameter, &writer) }?;
+        let written = Arc::new(writer.record()?);
+        memory.guard(vec![written.clone()]);
+        Ok(Decoding { decoded, written, descriptions, flags_at })
+    }
+
+    /// Lays a wave out and queues its upload.
+    fn upload(
+        &self,
+        images: &[StagedJob],
+        staged: &Lease<PinnedMemory>,
+        stream: &Stream,
+    ) -> Result<Uploaded, BackendError> {
         let first = images.first().map_or(0, |(first_byte, _)| *first_byte);
         let end = images.last().map_or(0, |(first_byte, (_, image))| first_byte + image.staged.data_len);
         let members: Vec<Member> = images
@@ -212,28 +258,23 @@ impl ExactDecoder {
         let mut descriptions = self.descriptions.lease(flags_at + wave.flags_len())?;
         wave.write_descriptions(descriptions.bytes_mut());
 
-        let stream = &self.streams[self.next_stream.fetch_add(1, Ordering::Relaxed) % self.streams.len()];
         memory.upload_range(staged, first, 0, end - first, stream)?;
         memory.upload_range(&descriptions, 0, places.descriptions(), descriptions_len, stream)?;
-        // SAFETY: all that the parameter names lies in `memory`, which is leased until the events below, and was
-        // uploaded on this stream.
-        unsafe { self.kernels.decode(&parameter, &grids, stream) }?;
-        memory.download_range(&descriptions, flags_at, places.flags(), wave.flags_len(), stream)?;
-        let decoded = Arc::new(stream.record()?);
-
-        let before = flight.before().filter(|before| !before.is_done().unwrap_or(false));
-        let writer = worker.streams.writer(before.and(flight.order()))?;
-        writer.wait_for(&decoded)?;
-        if let Some(before) = before {
-            writer.wait_for(before)?;
-        }
-        // SAFETY: as above, and the stream is behind the decoding. Whoever made the targets vouched for them, owned ones
-        // are kept until the fence's event, and their size was checked against the layout that the outputs come from.
-        unsafe { self.kernels.write(&parameter, &grids, &writer) }?;
-        let written = Arc::new(writer.record()?);
-        memory.guard(vec![written.clone()]);
-        Ok(Decoding { decoded, written, descriptions, flags_at })
+        let (flags, flags_len) = (places.flags(), wave.flags_len());
+        Ok(Uploaded { memory, descriptions, parameter, grids, flags, flags_at, flags_len })
     }
+}
+
+/// A wave on its way to the device.
+struct Uploaded {
+    memory: Lease<DeviceMemory>,
+    descriptions: Lease<PinnedMemory>,
+    parameter: layout::Wave,
+    grids: Grids,
+    /// Where the flags lie in `memory`, and where they go in `descriptions`.
+    flags: usize,
+    flags_at: usize,
+    flags_len: usize,
 }
 
 /// Parses, plans and stages.

@@ -5,7 +5,7 @@
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
-use cudarc::driver::{DriverError, result, sys};
+use cudarc::driver::{result, sys};
 use isopel_core::BackendError;
 
 use super::layout::Wave;
@@ -97,55 +97,64 @@ impl Kernels {
         })
     }
 
-    /// Queues the decoding of a wave to samples of its components.
+    /// Launches that decode a wave to samples of its components, in their order.
+    pub(super) fn decoding(&self, grids: &Grids) -> Vec<Launch> {
+        let launch = |name, function, blocks, threads| Launch { name, function, blocks, threads };
+        let mut launches = vec![
+            launch("synchronise", self.synchronise, grids.groups, THREADS),
+            launch("join_groups", self.join_groups, grids.groups.div_ceil(WARP), WARP),
+            launch("sum_groups", self.sum_groups, grids.groups, THREADS),
+            launch("scan_totals", self.scan_totals, grids.scans, WARP),
+        ];
+        if grids.recounted > 0 {
+            launches.extend([
+                launch("recount", self.recount, grids.recounted, THREADS),
+                launch("sum_groups, again", self.sum_groups, grids.groups, THREADS),
+                launch("scan_totals, again", self.scan_totals, grids.scans, WARP),
+            ]);
+        }
+        launches.extend([
+            launch("write_symbols", self.write_symbols, grids.groups, THREADS),
+            launch("dequant_idct", self.dequant_idct, grids.idct, THREADS),
+        ]);
+        launches
+    }
+
+    /// The launch that writes the pixels of all images that have no flag.
+    pub(super) fn writing(&self, grids: &Grids) -> Launch {
+        Launch { name: "write_pixels_exact", function: self.write_pixels, blocks: grids.tiles, threads: THREADS }
+    }
+
+    /// Queues kernels.
     ///
     /// # Safety
     /// The parameter must describe memory of the device that nobody else uses until the work is done, with the
-    /// descriptions uploaded by then.
-    pub(super) unsafe fn decode(&self, wave: &Wave, grids: &Grids, stream: &Stream) -> Result<(), BackendError> {
-        let launch = || {
+    /// descriptions uploaded by then. For the writing that goes for the targets too.
+    pub(super) unsafe fn launch(&self, launches: &[Launch], wave: &Wave, stream: &Stream) -> Result<(), BackendError> {
+        let all = || {
             let _current = self.device.enter()?;
-            self.launch(self.synchronise, grids.groups, THREADS, wave, stream)?;
-            self.launch(self.join_groups, grids.groups.div_ceil(WARP), WARP, wave, stream)?;
-            self.launch(self.sum_groups, grids.groups, THREADS, wave, stream)?;
-            self.launch(self.scan_totals, grids.scans, WARP, wave, stream)?;
-            if grids.recounted > 0 {
-                self.launch(self.recount, grids.recounted, THREADS, wave, stream)?;
-                self.launch(self.sum_groups, grids.groups, THREADS, wave, stream)?;
-                self.launch(self.scan_totals, grids.scans, WARP, wave, stream)?;
+            let mut parameter = *wave;
+            for &Launch { function, blocks, threads, .. } in launches {
+                let mut arguments = [(&raw mut parameter).cast()];
+                // SAFETY: every kernel's one parameter is a `Wave`, which the call copies; the caller vouches for what
+                // it points to.
+                unsafe {
+                    result::launch_kernel(function, (blocks, 1, 1), (threads, 1, 1), 0, stream.raw(), &mut arguments)
+                }?;
             }
-            self.launch(self.write_symbols, grids.groups, THREADS, wave, stream)?;
-            self.launch(self.dequant_idct, grids.idct, THREADS, wave, stream)
+            Ok(())
         };
-        launch().map_err(|error| from_driver("starting the kernels", error))
+        all().map_err(|error| from_driver("starting the kernels", error))
     }
+}
 
-    /// Queues the writing of the pixels of all images that have no flag.
-    ///
-    /// # Safety
-    /// As [`Kernels::decode`], and the targets must be memory of the device that nobody else uses meanwhile.
-    pub(super) unsafe fn write(&self, wave: &Wave, grids: &Grids, stream: &Stream) -> Result<(), BackendError> {
-        let launch = || {
-            let _current = self.device.enter()?;
-            self.launch(self.write_pixels, grids.tiles, THREADS, wave, stream)
-        };
-        launch().map_err(|error| from_driver("starting the kernel write_pixels_exact", error))
-    }
-
-    fn launch(
-        &self,
-        function: sys::CUfunction,
-        blocks: u32,
-        threads: u32,
-        wave: &Wave,
-        stream: &Stream,
-    ) -> Result<(), DriverError> {
-        let mut parameter = *wave;
-        let mut arguments = [(&raw mut parameter).cast()];
-        // SAFETY: every kernel's one parameter is a `Wave`, which the call copies; the callers vouch for what it points
-        // to.
-        unsafe { result::launch_kernel(function, (blocks, 1, 1), (threads, 1, 1), 0, stream.raw(), &mut arguments) }
-    }
+/// One kernel to start.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Launch {
+    pub(super) name: &'static str,
+    function: sys::CUfunction,
+    blocks: u32,
+    threads: u32,
 }
 
 #[cfg(test)]
