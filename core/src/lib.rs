@@ -35,6 +35,7 @@ mod plan;
 mod random_crop;
 mod scale;
 mod simd;
+pub mod subsequences;
 mod warning;
 
 pub use backend::{Backend, Capabilities, Fence, Job, Outcome, OutcomeSlots, Submission, contained};

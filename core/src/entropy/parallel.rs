@@ -246,6 +246,10 @@ impl<'d, 'a> PieceDecoder<'d, 'a> {
             decoder.last_starts[decoder.piece.headers.len() % LAST_STARTS] = start;
             start >= decoder.bits
         });
+        if self.cursor.reader.overdrawn() {
+            // No block could begin behind the last.
+            self.last_starts[self.piece.headers.len() % LAST_STARTS] = u64::MAX;
+        }
     }
 
     /// Goes on until it stands where the next piece's decoder stood, and returns at which of its blocks.

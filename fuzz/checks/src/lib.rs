@@ -3,9 +3,10 @@
 
 #![forbid(unsafe_code)]
 
+use isopel_core::subsequences::{self, Flags};
 use isopel_core::{
     Codestream, CodestreamIndex, DecodeOptions, DecodePlan, DisplayRect, Image, Limits, Orientation, OrientationPolicy,
-    PixelFormat, Strictness, cpu,
+    PackedCoefficients, PixelFormat, Strictness, cpu, pack_coefficients,
 };
 
 /// Large enough for every class of file, small enough for many runs a second.
@@ -116,6 +117,29 @@ pub fn index_changes_nothing(bytes: &[u8]) {
         }
         (with, without) => assert_eq!(with.err(), without.err(), "{rect:?}"),
     }
+}
+
+/// What the passes of GPU backends find is what the serial decoder finds, or flagged; nothing that it would warn of goes
+/// without a flag.
+pub fn subsequences_equal_whole(bytes: &[u8]) {
+    let mut choice = Choice::from_bytes(bytes);
+    let mut options = DecodeOptions::default().limits(limits()).format(choice.format());
+    if choice.below(2) == 0 {
+        let rect = DisplayRect::new(choice.below(32), choice.below(32), 1 + choice.below(64), 1 + choice.below(64));
+        options = options.region(rect);
+    }
+    let Ok(codestream) = Codestream::parse(bytes, &options.limits) else { return };
+    let Ok(plan) = DecodePlan::new(&codestream, &options) else { return };
+    let subsequence_bytes = [16, 32, 128][choice.below(3) as usize];
+    let Ok(decoded) = subsequences::decode(&plan, subsequence_bytes) else { return };
+    if decoded.flags != Flags::default() {
+        return;
+    }
+    let mut serial = PackedCoefficients::default();
+    let report = pack_coefficients(&plan, &mut serial).expect("what has no flag has no damage");
+    assert_eq!(decoded.first_difference(&serial), None, "subsequences of {subsequence_bytes} bytes");
+    assert_eq!(report.warnings, codestream.warnings());
+    assert_eq!(report.valid_rows, plan.region().rect().height);
 }
 
 /// Any request gives the same pixels or the same error on the GPU as on the CPU, also for damaged files.

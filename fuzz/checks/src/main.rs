@@ -12,7 +12,10 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 #[cfg(feature = "wgpu")]
 use isopel_fuzz_checks::gpu_equals_cpu;
-use isopel_fuzz_checks::{Random, decode, index_changes_nothing, parse, pieces_equal_whole, plan, region_equals_crop};
+use isopel_fuzz_checks::{
+    Random, decode, index_changes_nothing, parse, pieces_equal_whole, plan, region_equals_crop,
+    subsequences_equal_whole,
+};
 
 /// Runs every fuzz check over randomly mutated JPEG files.
 ///
@@ -47,6 +50,7 @@ const CHECKS: &[Check] = &[
     ("region_equals_crop", region_equals_crop, 1),
     ("pieces_equal_whole", pieces_equal_whole, 1),
     ("index_changes_nothing", index_changes_nothing, 1),
+    ("subsequences_equal_whole", subsequences_equal_whole, 1),
     // Milliseconds each, where the driver computes on the CPU.
     #[cfg(feature = "wgpu")]
     ("gpu_equals_cpu", gpu_equals_cpu, 50),

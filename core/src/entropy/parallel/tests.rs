@@ -72,3 +72,21 @@ fn stuffing_counts_once() {
     assert_eq!(data_bytes(&[1, 2, 0xFF]), Some(2));
     assert_eq!(data_bytes(&[1, 0xFF, 0xD0, 2]), None);
 }
+
+/// Two blocks, of which the second takes bits that are not there.
+#[test]
+fn a_last_block_beyond_the_data_is_left_to_the_serial_decoder() {
+    let mut bytes = sample("gray.jpg");
+    let frame = bytes.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
+    bytes[frame + 5..frame + 9].copy_from_slice(&[0, 8, 0, 16]);
+    let scan = Codestream::parse(&bytes, &Limits::default()).unwrap().scans()[0].data.clone();
+    for len in 1..12 {
+        let cut = [&bytes[..scan.start], &[0x28, 0x50, 0x28, 0xA1, 3, 0x0A, 0x14, 0x28, 0x50, 5, 6, 7][..len]].concat();
+        let codestream = Codestream::parse(&cut, &Limits::default()).unwrap();
+        let plan = DecodePlan::new(&codestream, &DecodeOptions::default()).unwrap();
+        let damaged = decode_coefficients(&plan, |_| ()).unwrap().warnings != codestream.warnings();
+        for count in 2..10 {
+            assert!(!damaged || ScanPieces::decode_pieces(&plan, count).is_none(), "{len} bytes in {count} pieces");
+        }
+    }
+}
