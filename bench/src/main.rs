@@ -50,6 +50,16 @@ enum Command {
         /// A JPEG file.
         file: PathBuf,
     },
+    /// Decodes one file with one decoder and prints nothing, for profilers; `bench/instructions` runs this.
+    Decode {
+        /// The decoder's name, as `speed` prints it.
+        decoder: String,
+        /// A JPEG file.
+        file: PathBuf,
+        /// How often.
+        #[arg(long, default_value_t = 1)]
+        times: usize,
+    },
     /// Decodes batches of files on a GPU, pixels staying there: images per second, and GPU time per stage
     /// (needs the wgpu feature).
     #[cfg(feature = "wgpu")]
@@ -124,6 +134,7 @@ fn main() -> ExitCode {
         Command::Speed { files, rounds, threads } => speed::run(&files, rounds, threads),
         Command::Memory { file } => memory::run(&file),
         Command::DecodeOnce { decoder, file } => memory::decode_once(&decoder, &file),
+        Command::Decode { decoder, file, times } => contestants::decode(&decoder, &file, times),
         #[cfg(feature = "wgpu")]
         Command::Gpu { files, batches, seconds, threads, submitters, format, orientation } => {
             gpu::options(&format, orientation)
