@@ -10,7 +10,7 @@ mod simd128;
 use std::sync::OnceLock;
 
 use crate::codestream::ColorModel;
-use crate::cpu::{color, dequant_idct, upsample};
+use crate::cpu::{color, dequant_idct, reduced_idct, upsample};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::entropy::PieceDecoder;
 use crate::entropy::{BlockSink, McuRun};
@@ -99,6 +99,9 @@ at_level! {
     /// [`dequant_idct::transform_pair`].
     fn transform_pair(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize)
         = dequant_idct::transform_pair;
+    /// [`reduced_idct::transform_pair_to_4`].
+    fn transform_pair_to_4(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize)
+        = reduced_idct::transform_pair_to_4;
 }
 
 /// [`McuRun::decode`].

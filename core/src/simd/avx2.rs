@@ -182,6 +182,96 @@ pub(super) fn transform_pair(products: &[[i16; 16]; 8], samples: &mut [u8], plac
     }
 }
 
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) fn transform_pair_to_4(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
+    let ends = places.map(|place| place + 3 * stride + 4);
+    assert!(ends.iter().all(|&end| end <= samples.len()), "callers pass room for both blocks");
+    let rows = columns_to_4(products.each_ref().map(|row| load16(row)));
+    // Each half holds a block. Pairs of columns, four rows of each: 0 and 1, 2 and 3, and so on.
+    let (low01, high01) = (_mm256_unpacklo_epi16(rows[0], rows[1]), _mm256_unpackhi_epi16(rows[0], rows[1]));
+    let (low23, high23) = (_mm256_unpacklo_epi16(rows[2], rows[3]), _mm256_unpackhi_epi16(rows[2], rows[3]));
+    let done = rows_to_4([
+        _mm256_unpacklo_epi32(low01, low23),
+        _mm256_unpackhi_epi32(low01, low23),
+        _mm256_unpacklo_epi32(high01, high23),
+        _mm256_unpackhi_epi32(high01, high23),
+    ]);
+    // Back to rows: samples 0 and 1 of all four rows, samples 2 and 3, then two rows whole.
+    let (even, odd) = (_mm256_packs_epi32(done[0], done[2]), _mm256_packs_epi32(done[1], done[3]));
+    let (left, right) = (_mm256_unpacklo_epi16(even, odd), _mm256_unpackhi_epi16(even, odd));
+    let bytes = _mm256_packs_epi16(_mm256_unpacklo_epi32(left, right), _mm256_unpackhi_epi32(left, right));
+    let bytes = _mm256_xor_si256(bytes, _mm256_set1_epi8(-128));
+    let halves = [_mm256_castsi256_si128(bytes), _mm256_extracti128_si256::<1>(bytes)];
+    for (half, place) in halves.into_iter().zip(places) {
+        let rows = [
+            _mm_cvtsi128_si32(half),
+            _mm_extract_epi32::<1>(half),
+            _mm_extract_epi32::<2>(half),
+            _mm_extract_epi32::<3>(half),
+        ];
+        for (row, four) in rows.into_iter().enumerate() {
+            let start = place + row * stride;
+            samples[start..start + 4].copy_from_slice(&four.to_le_bytes());
+        }
+    }
+}
+
+/// The first pass of transforms to 4 samples: eight columns of each block, to four rows.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn columns_to_4(v: [__m256i; 8]) -> [__m256i; 4] {
+    let zero = _mm256_setzero_si256();
+    let low = outputs_of_4::<12>(
+        _mm256_unpacklo_epi16(zero, v[0]),
+        _mm256_unpacklo_epi16(v[2], v[6]),
+        _mm256_unpacklo_epi16(v[1], v[3]),
+        _mm256_unpacklo_epi16(v[5], v[7]),
+    );
+    let high = outputs_of_4::<12>(
+        _mm256_unpackhi_epi16(zero, v[0]),
+        _mm256_unpackhi_epi16(v[2], v[6]),
+        _mm256_unpackhi_epi16(v[1], v[3]),
+        _mm256_unpackhi_epi16(v[5], v[7]),
+    );
+    std::array::from_fn(|row| _mm256_packs_epi32(low[row], high[row]))
+}
+
+/// The second pass: four rows of each block, given as pairs of columns, to four 32-bit samples.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn rows_to_4(columns: [__m256i; 4]) -> [__m256i; 4] {
+    let [c01, c23, c45, c67] = columns;
+    outputs_of_4::<19>(
+        _mm256_unpacklo_epi16(_mm256_setzero_si256(), c01),
+        _mm256_unpacklo_epi16(c23, c67),
+        _mm256_unpackhi_epi16(c01, c23),
+        _mm256_unpackhi_epi16(c45, c67),
+    )
+}
+
+/// Eight transforms of one dimension to 4 samples, from coefficient 0 in the upper 16 bits and pairs of others; as the
+/// plain code's `one_dimension_to_4`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn outputs_of_4<const DESCALE: i32>(
+    dc: __m256i,
+    second_sixth: __m256i,
+    first_third: __m256i,
+    fifth_seventh: __m256i,
+) -> [__m256i; 4] {
+    let add = |a, b| _mm256_add_epi32(a, b);
+    let sub = |a, b| _mm256_sub_epi32(a, b);
+    let product = |both, factors| _mm256_madd_epi16(both, factors);
+    let dc = _mm256_srai_epi32::<2>(dc);
+    let even = product(second_sixth, pair(15137, -6270));
+    let (outer, inner) = (add(dc, even), sub(dc, even));
+    let outer_odd = add(product(first_third, pair(20995, 7373)), product(fifth_seventh, pair(-4926, -4176)));
+    let inner_odd = add(product(first_third, pair(8697, -17799)), product(fifth_seventh, pair(11893, -1730)));
+    let rounding = _mm256_set1_epi32(1 << (DESCALE - 1));
+    [add(outer, outer_odd), add(inner, inner_odd), sub(inner, inner_odd), sub(outer, outer_odd)]
+        .map(|sum| _mm256_srai_epi32::<DESCALE>(add(sum, rounding)))
+}
+
 /// Sixteen one-dimensional transforms side by side, eight of each block; as the plain code's `one_dimension`.
 #[inline]
 #[target_feature(enable = "avx2")]

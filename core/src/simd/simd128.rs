@@ -179,6 +179,75 @@ pub(super) fn transform_pair(products: &[[i16; 16]; 8], samples: &mut [u8], plac
     }
 }
 
+pub(super) fn transform_pair_to_4(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
+    for (place, lane) in places.into_iter().zip([0, 8]) {
+        let rows = columns_to_4(products.each_ref().map(|row| load_signed(&row[lane..lane + LANES])));
+        // Pairs of columns, four rows of each: 0 and 1, 2 and 3, and so on.
+        let (low01, high01) = (interleaved_low16(rows[0], rows[1]), interleaved_high16(rows[0], rows[1]));
+        let (low23, high23) = (interleaved_low16(rows[2], rows[3]), interleaved_high16(rows[2], rows[3]));
+        let done = rows_to_4([
+            interleaved_low32(low01, low23),
+            interleaved_high32(low01, low23),
+            interleaved_low32(high01, high23),
+            interleaved_high32(high01, high23),
+        ]);
+        // Back to rows: samples 0 and 1 of all four rows, samples 2 and 3, then two rows whole.
+        let (even, odd) = (i16x8_narrow_i32x4(done[0], done[2]), i16x8_narrow_i32x4(done[1], done[3]));
+        let (left, right) = (interleaved_low16(even, odd), interleaved_high16(even, odd));
+        let bytes = i8x16_narrow_i16x8(interleaved_low32(left, right), interleaved_high32(left, right));
+        let bytes = v128_xor(bytes, i8x16_splat(-128));
+        let rows = [
+            u32x4_extract_lane::<0>(bytes),
+            u32x4_extract_lane::<1>(bytes),
+            u32x4_extract_lane::<2>(bytes),
+            u32x4_extract_lane::<3>(bytes),
+        ];
+        for (row, four) in rows.into_iter().enumerate() {
+            let start = place + row * stride;
+            samples[start..start + 4].copy_from_slice(&four.to_le_bytes());
+        }
+    }
+}
+
+/// The first pass of a transform to 4 samples: eight columns to four rows.
+#[inline(always)]
+fn columns_to_4(v: [v128; 8]) -> [v128; 4] {
+    let half = |interleaved: fn(v128, v128) -> v128| {
+        let dc = interleaved(i16x8_splat(0), v[0]);
+        outputs_of_4::<12>(dc, interleaved(v[2], v[6]), interleaved(v[1], v[3]), interleaved(v[5], v[7]))
+    };
+    let (low, high) = (half(interleaved_low16), half(interleaved_high16));
+    std::array::from_fn(|row| i16x8_narrow_i32x4(low[row], high[row]))
+}
+
+/// The second pass: four rows, given as pairs of columns, to four 32-bit samples.
+#[inline(always)]
+fn rows_to_4([c01, c23, c45, c67]: [v128; 4]) -> [v128; 4] {
+    outputs_of_4::<19>(
+        interleaved_low16(i16x8_splat(0), c01),
+        interleaved_low16(c23, c67),
+        interleaved_high16(c01, c23),
+        interleaved_high16(c45, c67),
+    )
+}
+
+/// Four transforms of one dimension to 4 samples, from coefficient 0 in the upper 16 bits and pairs of others; as the
+/// plain code's `one_dimension_to_4`.
+#[inline(always)]
+fn outputs_of_4<const DESCALE: u32>(dc: v128, second_sixth: v128, first_third: v128, fifth_seventh: v128) -> [v128; 4] {
+    let add = |a, b| i32x4_add(a, b);
+    let sub = |a, b| i32x4_sub(a, b);
+    let product = |both, factors| i32x4_dot_i16x8(both, factors);
+    let dc = i32x4_shr(dc, 2);
+    let even = product(second_sixth, pair(15137, -6270));
+    let (outer, inner) = (add(dc, even), sub(dc, even));
+    let outer_odd = add(product(first_third, pair(20995, 7373)), product(fifth_seventh, pair(-4926, -4176)));
+    let inner_odd = add(product(first_third, pair(8697, -17799)), product(fifth_seventh, pair(11893, -1730)));
+    let rounding = i32x4_splat(1 << (DESCALE - 1));
+    [add(outer, outer_odd), add(inner, inner_odd), sub(inner, inner_odd), sub(outer, outer_odd)]
+        .map(|sum| i32x4_shr(add(sum, rounding), DESCALE))
+}
+
 /// Eight one-dimensional transforms side by side; as the plain code's `one_dimension`.
 #[inline(always)]
 fn one_dimension<const DESCALE: u32>(v: [v128; 8]) -> [v128; 8] {
@@ -240,6 +309,16 @@ fn interleaved_low16(a: v128, b: v128) -> v128 {
 #[inline(always)]
 fn interleaved_high16(a: v128, b: v128) -> v128 {
     i16x8_shuffle::<4, 12, 5, 13, 6, 14, 7, 15>(a, b)
+}
+
+#[inline(always)]
+fn interleaved_low32(a: v128, b: v128) -> v128 {
+    i32x4_shuffle::<0, 4, 1, 5>(a, b)
+}
+
+#[inline(always)]
+fn interleaved_high32(a: v128, b: v128) -> v128 {
+    i32x4_shuffle::<2, 6, 3, 7>(a, b)
 }
 
 #[inline(always)]
