@@ -80,8 +80,9 @@ pub fn decode_parallel_into(plan: &DecodePlan, layout: &PixelLayout, output: &mu
     let coefficients = 8 * plan.codestream().bytes().len() as u64;
     let memory = plan.working_memory().saturating_mul(threads as u64).saturating_add(coefficients);
     let waits = Waits::begin();
-    let worth_it =
-        waits.is_some() && threads > 1 && layout.planes().len() == 1 && plan.output_size().pixels() >= MIN_PIXELS;
+    // Most of the work of a smaller scale is that of the pixels that the file has.
+    let pixels = plan.output_size().pixels() * u64::from(plan.scale().denominator()).pow(2);
+    let worth_it = waits.is_some() && threads > 1 && layout.planes().len() == 1 && pixels >= MIN_PIXELS;
     if !worth_it || plan.limits().check_memory(memory).is_err() {
         return decode_into(plan, layout, output);
     }
