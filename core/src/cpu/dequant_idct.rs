@@ -52,7 +52,7 @@ impl BlockTransformer {
                 plane.samples[place] = reduced_idct::single_sample(dc.map_or(0, |(dc, _)| dc), quantizers.dc());
                 return;
             }
-            2 => return packed_block_to_2(symbols, quantizers, &mut plane.samples[place..], plane.stride),
+            2 => return self.packed_block_to_2(symbols, quantizers, plane, place),
             8 if self.level == Level::Plain => {
                 return packed_block(symbols, quantizers, &mut plane.samples[place..], plane.stride);
             }
@@ -89,8 +89,7 @@ impl BlockTransformer {
                 return;
             }
             2 => {
-                let out = &mut plane.samples[place..];
-                return reduced_idct::block_to_2(block, last_nonzero, quant, out, plane.stride);
+                return simd::block_to_2(self.level, block, quant, &mut plane.samples[place..], plane.stride);
             }
             8 if self.level == Level::Plain => {
                 return dequant_idct(block, last_nonzero, quant, &mut plane.samples[place..], plane.stride);
@@ -109,6 +108,34 @@ impl BlockTransformer {
         let any = |coefficients: &[i16]| coefficients.iter().fold(0, |any, &coefficient| any | coefficient) != 0;
         let first_row_only = !any(&block[8..32]) && !any(&block[40..]) && (SIZE == 4 || !any(&block[32..40]));
         self.end_block::<SIZE>(last_nonzero == 0, first_row_only, plane, place);
+    }
+
+    #[inline(always)]
+    fn packed_block_to_2(
+        &mut self,
+        symbols: &[u32],
+        quantizers: &ZigzagQuantizers,
+        plane: &mut SamplePlane,
+        place: usize,
+    ) {
+        let out = &mut plane.samples[place..];
+        let mut sums = ColumnSums::default();
+        let mut used = 0;
+        let mut first = 0;
+        for &symbol in symbols {
+            let (value, zigzag) = unpacked(symbol);
+            let quantizer = quantizers.0[zigzag];
+            first = value.wrapping_mul(quantizer.value);
+            sums.add(quantizer.natural, first);
+            used |= quantizer.natural;
+        }
+        if used == 0 {
+            let sample = reduced_idct::flat_sample_of_2(first);
+            out[..2].fill(sample);
+            out[plane.stride..plane.stride + 2].fill(sample);
+            return;
+        }
+        simd::finish_2(self.level, &sums, out, plane.stride);
     }
 
     /// Empties the half that the next block takes; returns its first lane.
@@ -200,18 +227,6 @@ impl ZigzagQuantizers {
     fn dc(&self) -> u16 {
         self.0[0].value as u16
     }
-}
-
-/// Reconstructs a block to 2x2 samples from those of its coefficients that are not 0.
-#[inline(always)]
-fn packed_block_to_2(symbols: &[u32], quantizers: &ZigzagQuantizers, out: &mut [u8], stride: usize) {
-    let mut sums = ColumnSums::default();
-    for &symbol in symbols {
-        let (value, zigzag) = unpacked(symbol);
-        let quantizer = quantizers.0[zigzag];
-        sums.add(quantizer.natural, value.wrapping_mul(quantizer.value));
-    }
-    sums.finish(out, stride);
 }
 
 /// Reconstructs a block from those of its coefficients that are not 0.

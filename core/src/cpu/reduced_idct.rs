@@ -5,7 +5,6 @@
 //! saturation after the first pass, samples that saturate), and its portable code with 1x1, whose samples wrap.
 
 use super::dequant_idct::{Lanes, to_sample};
-use crate::codestream::ZIGZAG;
 use crate::entropy::Block;
 
 /// Bits of the fixed-point constants, and fractional bits kept between the passes.
@@ -73,31 +72,35 @@ fn rounded<const BITS: u32>(value: i32) -> i32 {
     value.wrapping_add(1 << (BITS - 1)) >> BITS
 }
 
-/// The first pass of a transform to 2x2 samples: what the coefficients of each column add up to. A coefficient has a part
-/// in one sum, so that few coefficients cost little.
-#[derive(Default)]
-pub(super) struct ColumnSums([i32; SUMS]);
+/// The first pass of a transform to 2x2 samples: what the coefficients of each column add up to, the first one and the odd
+/// ones apart. A coefficient has a part in one sum, so that few coefficients cost little. Columns 2, 4 and 6 mean nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct ColumnSums {
+    pub(crate) even: [i32; 8],
+    pub(crate) odd: [i32; 8],
+}
 
-/// Even and odd sums of columns 0, 1, 3, 5 and 7, and one for what has no part; a power of two.
-const SUMS: usize = 16;
-const UNUSED: u8 = SUMS as u8 - 1;
+/// For the coefficients of eight: their parts in half the difference of two outputs.
+pub(crate) const ODD: [i16; 8] = [0, 29692, 0, -10426, 0, 6967, 0, -5906];
+/// Rounded away after each pass.
+pub(crate) const PASS1_DESCALE_TO_2: u32 = CONSTANT_BITS - PASS1_BITS + 2;
+pub(crate) const PASS2_DESCALE_TO_2: u32 = CONSTANT_BITS + PASS1_BITS + 3 + 2;
+/// What the even part is shifted by, to have the fractional bits of products.
+pub(crate) const SCALE_TO_2: u32 = CONSTANT_BITS + 2;
 
-/// For the odd coefficients of eight: their parts in half the difference of two outputs.
-const ODD: [(usize, i32); 4] = [(1, 29692), (3, -10426), (5, 6967), (7, -5906)];
-
-/// By natural index, which sum a coefficient adds to and what it is multiplied by.
+/// By natural index, which sum a coefficient adds to and what it is multiplied by. Those of rows 2, 4 and 6 have no part;
+/// they go by turns to sums that mean nothing.
 const PARTS: [(u8, i32); 64] = {
-    let mut parts = [(UNUSED, 0); 64];
-    let columns = [0, 1, 3, 5, 7];
-    let mut place = 0;
-    while place < columns.len() {
-        parts[columns[place]] = (2 * place as u8, 1 << (CONSTANT_BITS + 2));
-        let mut odd = 0;
-        while odd < ODD.len() {
-            parts[8 * ODD[odd].0 + columns[place]] = (2 * place as u8 + 1, ODD[odd].1);
-            odd += 1;
-        }
-        place += 1;
+    let mut parts = [(0, 0); 64];
+    let mut natural = 0;
+    while natural < 64 {
+        let (row, column) = (natural / 8, natural % 8);
+        parts[natural] = match row {
+            0 => (column as u8, 1 << SCALE_TO_2),
+            1 | 3 | 5 | 7 => (8 + column as u8, ODD[row] as i32),
+            _ => ([2, 4, 6, 10, 12, 14][column % 6], 0),
+        };
+        natural += 1;
     }
     parts
 };
@@ -107,42 +110,57 @@ impl ColumnSums {
     #[inline(always)]
     pub(super) fn add(&mut self, natural: u8, product: i16) {
         let (sum, factor) = PARTS[usize::from(natural & 63)];
-        let sum = &mut self.0[usize::from(sum) & (SUMS - 1)];
+        let sums = if sum < 8 { &mut self.even } else { &mut self.odd };
+        let sum = &mut sums[usize::from(sum & 7)];
         *sum = sum.wrapping_add(i32::from(product).wrapping_mul(factor));
     }
 
-    /// The second pass: writes 2x2 samples.
+    /// The sums of a whole block.
     #[inline(always)]
-    pub(super) fn finish(&self, out: &mut [u8], stride: usize) {
-        const PASS1: u32 = CONSTANT_BITS - PASS1_BITS + 2;
-        const PASS2: u32 = CONSTANT_BITS + PASS1_BITS + 3 + 2;
-        let (columns, _) = self.0.as_chunks::<2>();
-        let rows = [
-            std::array::from_fn::<i32, 5, _>(|column| columns[column][0].wrapping_add(columns[column][1])),
-            std::array::from_fn(|column| columns[column][0].wrapping_sub(columns[column][1])),
-        ];
-        for (row, values) in rows.iter().enumerate() {
-            // Column 0 keeps 32 bits between the passes.
-            let even = rounded::<PASS1>(values[0]).wrapping_shl(CONSTANT_BITS + 2);
-            let odd = values[1..]
+    pub(crate) fn of_block(block: &Block, quant: &[u16; 64]) -> Self {
+        let product = |row: usize, column: usize| {
+            let index = 8 * row + column;
+            i32::from(block[index].wrapping_mul(quant[index] as i16))
+        };
+        let mut sums = ColumnSums::default();
+        for column in 0..8 {
+            sums.even[column] = product(0, column) << SCALE_TO_2;
+            sums.odd[column] = [1, 3, 5, 7]
                 .iter()
-                .zip(ODD)
-                .fold(0i32, |sum, (&value, (_, factor))| sum.wrapping_add(i32::from(descale::<PASS1>(value)) * factor));
-            let pair = [even.wrapping_add(odd), even.wrapping_sub(odd)].map(descale::<PASS2>).map(to_sample);
-            out[row * stride..row * stride + 2].copy_from_slice(&pair);
+                .fold(0, |sum: i32, &row| sum.wrapping_add(product(row, column) * i32::from(ODD[row])));
         }
+        sums
     }
 }
 
-/// Reconstructs a block to 2x2 samples. `last_nonzero` is the zigzag index of the last coefficient that is not 0, or
-/// anything above it.
-pub(super) fn block_to_2(block: &Block, last_nonzero: u8, quant: &[u16; 64], out: &mut [u8], stride: usize) {
-    let mut sums = ColumnSums::default();
-    for &natural in &ZIGZAG[..=usize::from(last_nonzero).min(63)] {
-        let index = usize::from(natural);
-        sums.add(natural, block[index].wrapping_mul(quant[index] as i16));
+/// The second pass of a transform to 2x2 samples.
+#[inline(always)]
+pub(crate) fn finish_2(sums: &ColumnSums, out: &mut [u8], stride: usize) {
+    let rows: [[i32; 8]; 2] = [
+        std::array::from_fn(|column| sums.even[column].wrapping_add(sums.odd[column])),
+        std::array::from_fn(|column| sums.even[column].wrapping_sub(sums.odd[column])),
+    ];
+    for (row, values) in rows.iter().enumerate() {
+        // Column 0 keeps 32 bits between the passes.
+        let even = rounded::<PASS1_DESCALE_TO_2>(values[0]).wrapping_shl(SCALE_TO_2);
+        let odd = values.iter().zip(ODD).fold(0i32, |sum, (&value, factor)| {
+            sum.wrapping_add(i32::from(descale::<PASS1_DESCALE_TO_2>(value)) * i32::from(factor))
+        });
+        let pair = [even.wrapping_add(odd), even.wrapping_sub(odd)];
+        out[row * stride..row * stride + 2].copy_from_slice(&pair.map(descale::<PASS2_DESCALE_TO_2>).map(to_sample));
     }
-    sums.finish(out, stride);
+}
+
+/// Reconstructs a block to 2x2 samples.
+#[inline(always)]
+pub(crate) fn block_to_2(block: &Block, quant: &[u16; 64], out: &mut [u8], stride: usize) {
+    finish_2(&ColumnSums::of_block(block, quant), out, stride);
+}
+
+/// The samples of a block with nothing but DC reduced to 2x2: all the same.
+pub(super) fn flat_sample_of_2(product: i16) -> u8 {
+    let even = (i32::from(product) << PASS1_BITS).wrapping_shl(SCALE_TO_2);
+    to_sample(descale::<PASS2_DESCALE_TO_2>(even))
 }
 
 /// The only sample of a block reduced to 1x1: its mean. Where it is far out of range it wraps, as libjpeg's table for limiting

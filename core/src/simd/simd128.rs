@@ -3,8 +3,9 @@
 use std::arch::wasm32::*;
 
 use crate::codestream::ColorModel;
+use crate::cpu::reduced_idct::{self, ColumnSums};
 use crate::cpu::{color, upsample};
-use crate::entropy::{BlockSink, McuRun};
+use crate::entropy::{Block, BlockSink, McuRun};
 use crate::pixels::PixelFormat;
 
 pub(super) fn decode_mcus<S: BlockSink>(run: McuRun<S>) -> u32 {
@@ -246,6 +247,14 @@ fn outputs_of_4<const DESCALE: u32>(dc: v128, second_sixth: v128, first_third: v
     let rounding = i32x4_splat(1 << (DESCALE - 1));
     [add(outer, outer_odd), add(inner, inner_odd), sub(inner, inner_odd), sub(outer, outer_odd)]
         .map(|sum| i32x4_shr(add(sum, rounding), DESCALE))
+}
+
+pub(super) fn finish_2(sums: &ColumnSums, out: &mut [u8], stride: usize) {
+    reduced_idct::finish_2(sums, out, stride);
+}
+
+pub(super) fn block_to_2(block: &Block, quant: &[u16; 64], out: &mut [u8], stride: usize) {
+    reduced_idct::block_to_2(block, quant, out, stride);
 }
 
 /// Eight one-dimensional transforms side by side; as the plain code's `one_dimension`.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::codestream::ZIGZAG;
 use crate::cpu::dequant_idct::{BlockTransformer, SamplePlane, ZigzagQuantizers};
 use crate::simd::Level;
 
