@@ -41,8 +41,8 @@ fn only_the_components_that_a_format_shows_are_needed() {
     assert_eq!(needed(PixelFormat::Rgba8), [true, true, true]);
 }
 
-/// Block sizes and upsamplings of a file with these sampling factors, per component.
-fn scaled_components(sampling: &[(u8, u8)], scale: Scale, width: u16) -> Vec<(u32, Upsampling)> {
+/// The headers of a file with these sampling factors, `width` by 100 pixels, and a scan of nothing.
+fn file_with(sampling: &[(u8, u8)], width: u16) -> Vec<u8> {
     let mut jpeg = vec![0xFF, 0xD8];
     let mut segment = |marker: u8, contents: &[u8]| {
         jpeg.extend([0xFF, marker]);
@@ -61,6 +61,12 @@ fn scaled_components(sampling: &[(u8, u8)], scale: Scale, width: u16) -> Vec<(u3
     let components: Vec<u8> = (1..).zip(sampling).flat_map(|(id, _)| [id, 0]).collect();
     segment(0xDA, &[&[sampling.len() as u8][..], &components, &[0, 63, 0]].concat());
     jpeg.extend([0, 0xFF, 0xD9]);
+    jpeg
+}
+
+/// Block sizes and upsamplings of a file with these sampling factors, per component.
+fn scaled_components(sampling: &[(u8, u8)], scale: Scale, width: u16) -> Vec<(u32, Upsampling)> {
+    let jpeg = file_with(sampling, width);
     let codestream = Codestream::parse(&jpeg, &Limits::default()).unwrap();
     let plan = DecodePlan::new(&codestream, &DecodeOptions::default().scale(scale)).unwrap();
     plan.components().iter().map(|component| (component.block_size, component.upsampling)).collect()
@@ -93,6 +99,20 @@ fn subsampled_components_get_larger_blocks_or_are_upsampled() {
     // Larger blocks would have too many samples one way.
     let mixed = scaled_components(&[(2, 2), (2, 1), (1, 2)], Scale::Half, 200);
     assert_eq!(mixed, [(4, None), (4, TriangleH1V2), (4, TriangleH2V1)]);
+}
+
+/// 45 pixels at 1/2 are 23, which two thirds as many samples as pixels would make 16; the component has 15.
+#[test]
+fn planes_end_where_their_samples_do() {
+    let jpeg = file_with(&[(3, 1), (2, 1), (1, 1)], 45);
+    let codestream = Codestream::parse(&jpeg, &Limits::default()).unwrap();
+    let half = DecodeOptions::default().scale(Scale::Half).format(PixelFormat::ComponentPlanes);
+    let plan = DecodePlan::new(&codestream, &half).unwrap();
+    let widths: Vec<u32> = plan.layout().planes().iter().map(|plane| plane.size.width).collect();
+    assert_eq!(widths, [23, 15, 8]);
+    assert_eq!(crate::cpu::decode(&plan).unwrap().pixels.len(), 50 * (23 + 15 + 8));
+    let last = DecodePlan::new(&codestream, &half.region(DisplayRect::new(22, 0, 1, 1))).unwrap();
+    assert!((0..3).all(|plane| last.plane_region(plane).width == 1));
 }
 
 #[test]
