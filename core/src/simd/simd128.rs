@@ -249,12 +249,33 @@ fn outputs_of_4<const DESCALE: u32>(dc: v128, second_sixth: v128, first_third: v
         .map(|sum| i32x4_shr(add(sum, rounding), DESCALE))
 }
 
+/// Each row of samples is a sum over columns, which `i32x4_dot_i16x8` makes in pairs.
 pub(super) fn finish_2(sums: &ColumnSums, out: &mut [u8], stride: usize) {
-    reduced_idct::finish_2(sums, out, stride);
+    use reduced_idct::{ODD, PASS1_DESCALE_TO_2, PASS2_DESCALE_TO_2, SCALE_TO_2};
+    let rounded = |sums, bits: u32| i32x4_shr(i32x4_add(sums, i32x4_splat(1 << (bits - 1))), bits);
+    // Columns 0 to 3, then 4 to 7.
+    let rows = [0, 4].map(|first| {
+        let (even, odd) = (load_sums(&sums.even[first..first + 4]), load_sums(&sums.odd[first..first + 4]));
+        [i32x4_add(even, odd), i32x4_sub(even, odd)].map(|sums| rounded(sums, PASS1_DESCALE_TO_2))
+    });
+    let factors = load_signed(&ODD);
+    let odd = |row: usize| i32x4_dot_i16x8(i16x8_narrow_i32x4(rows[0][row], rows[1][row]), factors);
+    let (upper, lower) = (odd(0), odd(1));
+    // Of both rows by turns: two halves of their sums, then the sums.
+    let halves = i32x4_add(interleaved_low32(upper, lower), interleaved_high32(upper, lower));
+    let odd = i32x4_add(halves, i64x2_shuffle::<1, 0>(halves, halves));
+    // Column 0 keeps 32 bits between the passes.
+    let even = i32x4_shl(interleaved_low32(rows[0][0], rows[0][1]), SCALE_TO_2);
+    let samples = rounded(interleaved_low32(i32x4_add(even, odd), i32x4_sub(even, odd)), PASS2_DESCALE_TO_2);
+    let samples = i16x8_narrow_i32x4(samples, samples);
+    let samples = v128_xor(i8x16_narrow_i16x8(samples, samples), i8x16_splat(-128));
+    let [a, b, c, d] = u32x4_extract_lane::<0>(samples).to_le_bytes();
+    out[..2].copy_from_slice(&[a, b]);
+    out[stride..stride + 2].copy_from_slice(&[c, d]);
 }
 
 pub(super) fn block_to_2(block: &Block, quant: &[u16; 64], out: &mut [u8], stride: usize) {
-    reduced_idct::block_to_2(block, quant, out, stride);
+    finish_2(&ColumnSums::of_block(block, quant), out, stride);
 }
 
 /// Eight one-dimensional transforms side by side; as the plain code's `one_dimension`.
@@ -365,6 +386,13 @@ fn load_lanes(lanes: &[u16]) -> v128 {
 #[inline(always)]
 fn load_signed(lanes: &[i16]) -> v128 {
     let lanes: &[i16; LANES] = lanes.try_into().expect("callers pass eight lanes");
+    // SAFETY: 16 bytes are readable behind the reference, and the load needs no alignment.
+    unsafe { v128_load(lanes.as_ptr().cast()) }
+}
+
+#[inline(always)]
+fn load_sums(lanes: &[i32]) -> v128 {
+    let lanes: &[i32; 4] = lanes.try_into().expect("callers pass four lanes");
     // SAFETY: 16 bytes are readable behind the reference, and the load needs no alignment.
     unsafe { v128_load(lanes.as_ptr().cast()) }
 }
