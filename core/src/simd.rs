@@ -10,11 +10,10 @@ mod simd128;
 use std::sync::OnceLock;
 
 use crate::codestream::ColorModel;
-use crate::cpu::reduced_idct::ColumnSums;
 use crate::cpu::{color, dequant_idct, reduced_idct, upsample};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::entropy::PieceDecoder;
-use crate::entropy::{Block, BlockSink, McuRun};
+use crate::entropy::{BlockSink, McuRun};
 use crate::pixels::PixelFormat;
 
 /// Vector instructions that may be used.
@@ -103,10 +102,9 @@ at_level! {
     /// [`reduced_idct::transform_pair_to_4`].
     fn transform_pair_to_4(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize)
         = reduced_idct::transform_pair_to_4;
-    /// [`reduced_idct::finish_2`].
-    fn finish_2(sums: &ColumnSums, out: &mut [u8], stride: usize) = reduced_idct::finish_2;
-    /// [`reduced_idct::block_to_2`].
-    fn block_to_2(block: &Block, quant: &[u16; 64], out: &mut [u8], stride: usize) = reduced_idct::block_to_2;
+    /// [`reduced_idct::transform_pair_to_2`].
+    fn transform_pair_to_2(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize)
+        = reduced_idct::transform_pair_to_2;
 }
 
 /// [`McuRun::decode`].

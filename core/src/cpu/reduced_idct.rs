@@ -5,7 +5,6 @@
 //! saturation after the first pass, samples that saturate), and its portable code with 1x1, whose samples wrap.
 
 use super::dequant_idct::{Lanes, to_sample};
-use crate::entropy::Block;
 
 /// Bits of the fixed-point constants, and fractional bits kept between the passes.
 const CONSTANT_BITS: u32 = 13;
@@ -64,103 +63,54 @@ fn one_dimension_to_4<const DESCALE: u32>(input: &[Lanes; 8]) -> [Lanes; 4] {
 /// Rounds fractional bits away and saturates to 16 bits.
 #[inline(always)]
 fn descale<const BITS: u32>(value: i32) -> i16 {
-    rounded::<BITS>(value).clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as i16
+    saturated(rounded(value, BITS))
 }
 
 #[inline(always)]
-fn rounded<const BITS: u32>(value: i32) -> i32 {
-    value.wrapping_add(1 << (BITS - 1)) >> BITS
+fn rounded(value: i32, bits: u32) -> i32 {
+    value.wrapping_add(1 << (bits - 1)) >> bits
 }
 
-/// The first pass of a transform to 2x2 samples: what the coefficients of each column add up to, the first one and the odd
-/// ones apart. A coefficient has a part in one sum, so that few coefficients cost little. Columns 2, 4 and 6 mean nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct ColumnSums {
-    pub(crate) even: [i32; 8],
-    pub(crate) odd: [i32; 8],
+#[inline(always)]
+fn saturated(value: i32) -> i16 {
+    value.clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as i16
 }
 
 /// For the coefficients of eight: their parts in half the difference of two outputs.
-pub(crate) const ODD: [i16; 8] = [0, 29692, 0, -10426, 0, 6967, 0, -5906];
-/// Rounded away after each pass.
-pub(crate) const PASS1_DESCALE_TO_2: u32 = CONSTANT_BITS - PASS1_BITS + 2;
-pub(crate) const PASS2_DESCALE_TO_2: u32 = CONSTANT_BITS + PASS1_BITS + 3 + 2;
+pub(crate) const ODD_TO_2: [i16; 8] = [0, 29692, 0, -10426, 0, 6967, 0, -5906];
+/// Rounded away after each pass of a transform to 2 samples.
+pub(crate) const DESCALE_TO_2: [u32; 2] = [CONSTANT_BITS - PASS1_BITS + 2, CONSTANT_BITS + PASS1_BITS + 3 + 2];
 /// What the even part is shifted by, to have the fractional bits of products.
 pub(crate) const SCALE_TO_2: u32 = CONSTANT_BITS + 2;
 
-/// By natural index, which sum a coefficient adds to and what it is multiplied by. Those of rows 2, 4 and 6 have no part;
-/// they go by turns to sums that mean nothing.
-const PARTS: [(u8, i32); 64] = {
-    let mut parts = [(0, 0); 64];
-    let mut natural = 0;
-    while natural < 64 {
-        let (row, column) = (natural / 8, natural % 8);
-        parts[natural] = match row {
-            0 => (column as u8, 1 << SCALE_TO_2),
-            1 | 3 | 5 | 7 => (8 + column as u8, ODD[row] as i32),
-            _ => ([2, 4, 6, 10, 12, 14][column % 6], 0),
-        };
-        natural += 1;
-    }
-    parts
-};
-
-impl ColumnSums {
-    /// Adds a dequantised coefficient.
-    #[inline(always)]
-    pub(super) fn add(&mut self, natural: u8, product: i16) {
-        let (sum, factor) = PARTS[usize::from(natural & 63)];
-        let sums = if sum < 8 { &mut self.even } else { &mut self.odd };
-        let sum = &mut sums[usize::from(sum & 7)];
-        *sum = sum.wrapping_add(i32::from(product).wrapping_mul(factor));
-    }
-
-    /// The sums of a whole block.
-    #[inline(always)]
-    pub(crate) fn of_block(block: &Block, quant: &[u16; 64]) -> Self {
-        let product = |row: usize, column: usize| {
-            let index = 8 * row + column;
-            i32::from(block[index].wrapping_mul(quant[index] as i16))
-        };
-        let mut sums = ColumnSums::default();
-        for column in 0..8 {
-            sums.even[column] = product(0, column) << SCALE_TO_2;
-            sums.odd[column] = [1, 3, 5, 7]
-                .iter()
-                .fold(0, |sum: i32, &row| sum.wrapping_add(product(row, column) * i32::from(ODD[row])));
-        }
-        sums
-    }
-}
-
-/// The second pass of a transform to 2x2 samples.
-#[inline(always)]
-pub(crate) fn finish_2(sums: &ColumnSums, out: &mut [u8], stride: usize) {
-    let rows: [[i32; 8]; 2] = [
-        std::array::from_fn(|column| sums.even[column].wrapping_add(sums.odd[column])),
-        std::array::from_fn(|column| sums.even[column].wrapping_sub(sums.odd[column])),
-    ];
-    for (row, values) in rows.iter().enumerate() {
-        // Column 0 keeps 32 bits between the passes.
-        let even = rounded::<PASS1_DESCALE_TO_2>(values[0]).wrapping_shl(SCALE_TO_2);
-        let odd = values.iter().zip(ODD).fold(0i32, |sum, (&value, factor)| {
-            sum.wrapping_add(i32::from(descale::<PASS1_DESCALE_TO_2>(value)) * i32::from(factor))
+/// Transforms two dequantised blocks side by side to 2x2 samples each, which begin at `places`. Rows and columns 2, 4 and 6
+/// of the blocks are not read.
+pub(crate) fn transform_pair_to_2(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
+    let [first_pass, second_pass] = DESCALE_TO_2;
+    let part = |value: i16, k: usize| i32::from(value) * i32::from(ODD_TO_2[k]);
+    for (place, first_lane) in places.into_iter().zip([0, 8]) {
+        let columns: [[i32; 2]; 8] = std::array::from_fn(|column| {
+            let lane = first_lane + column;
+            let even = i32::from(products[0][lane]) << SCALE_TO_2;
+            let odd = [1, 3, 5, 7].iter().fold(0i32, |sum, &k| sum.wrapping_add(part(products[k][lane], k)));
+            [even.wrapping_add(odd), even.wrapping_sub(odd)].map(|sum| rounded(sum, first_pass))
         });
-        let pair = [even.wrapping_add(odd), even.wrapping_sub(odd)];
-        out[row * stride..row * stride + 2].copy_from_slice(&pair.map(descale::<PASS2_DESCALE_TO_2>).map(to_sample));
+        for row in 0..2 {
+            let values = columns.map(|column| column[row]);
+            // Column 0 keeps 32 bits between the passes.
+            let even = values[0].wrapping_shl(SCALE_TO_2);
+            let odd = [1, 3, 5, 7].iter().fold(0i32, |sum, &k| sum.wrapping_add(part(saturated(values[k]), k)));
+            let pair = [even.wrapping_add(odd), even.wrapping_sub(odd)];
+            let pair = pair.map(|sum| to_sample(saturated(rounded(sum, second_pass))));
+            samples[place + row * stride..][..2].copy_from_slice(&pair);
+        }
     }
-}
-
-/// Reconstructs a block to 2x2 samples.
-#[inline(always)]
-pub(crate) fn block_to_2(block: &Block, quant: &[u16; 64], out: &mut [u8], stride: usize) {
-    finish_2(&ColumnSums::of_block(block, quant), out, stride);
 }
 
 /// The samples of a block with nothing but DC reduced to 2x2: all the same.
 pub(super) fn flat_sample_of_2(product: i16) -> u8 {
     let even = (i32::from(product) << PASS1_BITS).wrapping_shl(SCALE_TO_2);
-    to_sample(descale::<PASS2_DESCALE_TO_2>(even))
+    to_sample(saturated(rounded(even, DESCALE_TO_2[1])))
 }
 
 /// The only sample of a block reduced to 1x1: its mean. Where it is far out of range it wraps, as libjpeg's table for limiting

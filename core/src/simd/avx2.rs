@@ -3,9 +3,9 @@
 use std::arch::x86_64::*;
 
 use crate::codestream::ColorModel;
-use crate::cpu::reduced_idct::{self, ColumnSums};
+use crate::cpu::reduced_idct::{DESCALE_TO_2, ODD_TO_2, SCALE_TO_2};
 use crate::cpu::{color, upsample};
-use crate::entropy::{Block, BlockSink, McuRun, PieceDecoder};
+use crate::entropy::{BlockSink, McuRun, PieceDecoder};
 use crate::pixels::PixelFormat;
 
 /// Shifts by variable amounts take fewer instructions with BMI2.
@@ -273,38 +273,43 @@ fn outputs_of_4<const DESCALE: i32>(
         .map(|sum| _mm256_srai_epi32::<DESCALE>(add(sum, rounding)))
 }
 
-/// Each row of samples is a sum over columns, which `_mm256_madd_epi16` makes in pairs.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn finish_2(sums: &ColumnSums, out: &mut [u8], stride: usize) {
-    const PASS1: i32 = reduced_idct::PASS1_DESCALE_TO_2 as i32;
-    const PASS2: i32 = reduced_idct::PASS2_DESCALE_TO_2 as i32;
-    const SCALE: i32 = reduced_idct::SCALE_TO_2 as i32;
-    let (even, odd) = (load_sums(&sums.even), load_sums(&sums.odd));
-    let rounding = _mm256_set1_epi32(1 << (PASS1 - 1));
-    let rounded = |sums| _mm256_srai_epi32::<PASS1>(_mm256_add_epi32(sums, rounding));
-    let (upper, lower) = (rounded(_mm256_add_epi32(even, odd)), rounded(_mm256_sub_epi32(even, odd)));
-    // Columns 0 to 3 of both rows, then columns 4 to 7 in the other half.
-    let [_, f1, _, f3, _, f5, _, f7] = reduced_idct::ODD;
-    let factors = _mm256_setr_epi16(0, f1, 0, f3, 0, f1, 0, f3, 0, f5, 0, f7, 0, f5, 0, f7);
-    let products = _mm256_madd_epi16(_mm256_packs_epi32(upper, lower), factors);
-    let halves = _mm_add_epi32(_mm256_castsi256_si128(products), _mm256_extracti128_si256::<1>(products));
-    // Of the upper row, of the lower row, and both again.
-    let odd = _mm_hadd_epi32(halves, halves);
+pub(super) fn transform_pair_to_2(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
+    const PASS1: i32 = DESCALE_TO_2[0] as i32;
+    const PASS2: i32 = DESCALE_TO_2[1] as i32;
+    let [_, f1, _, f3, _, f5, _, f7] = ODD_TO_2;
+    let v = products.each_ref().map(|row| load16(row));
+    // Columns 0 to 3 of both blocks, then columns 4 to 7.
+    let rows = [false, true].map(|high| {
+        let interleaved = |a, b| if high { _mm256_unpackhi_epi16(a, b) } else { _mm256_unpacklo_epi16(a, b) };
+        // In the upper 16 bits, then moved down to 15 fractional ones.
+        let even = _mm256_srai_epi32::<1>(interleaved(_mm256_setzero_si256(), v[0]));
+        let odd = _mm256_add_epi32(
+            _mm256_madd_epi16(interleaved(v[1], v[3]), pair(f1, f3)),
+            _mm256_madd_epi16(interleaved(v[5], v[7]), pair(f5, f7)),
+        );
+        let rounding = _mm256_set1_epi32(1 << (PASS1 - 1));
+        [_mm256_add_epi32(even, odd), _mm256_sub_epi32(even, odd)]
+            .map(|sums| _mm256_srai_epi32::<PASS1>(_mm256_add_epi32(sums, rounding)))
+    });
+    // Each row of samples is a sum over columns.
+    let factors = _mm256_broadcastsi128_si256(_mm_setr_epi16(0, f1, 0, f3, 0, f5, 0, f7));
+    let odd = |row: usize| _mm256_madd_epi16(_mm256_packs_epi32(rows[0][row], rows[1][row]), factors);
+    let halves = _mm256_hadd_epi32(odd(0), odd(1));
+    let odd = _mm256_hadd_epi32(halves, halves);
     // Column 0 keeps 32 bits between the passes.
-    let even = _mm_unpacklo_epi32(_mm256_castsi256_si128(upper), _mm256_castsi256_si128(lower));
-    let even = _mm_slli_epi32::<SCALE>(even);
-    let sums = _mm_unpacklo_epi32(_mm_add_epi32(even, odd), _mm_sub_epi32(even, odd));
-    let samples = _mm_srai_epi32::<PASS2>(_mm_add_epi32(sums, _mm_set1_epi32(1 << (PASS2 - 1))));
-    let samples = _mm_packs_epi32(samples, samples);
-    let samples = _mm_xor_si128(_mm_packs_epi16(samples, samples), _mm_set1_epi8(-128));
-    let [a, b, c, d] = _mm_cvtsi128_si32(samples).to_le_bytes();
-    out[..2].copy_from_slice(&[a, b]);
-    out[stride..stride + 2].copy_from_slice(&[c, d]);
-}
-
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn block_to_2(block: &Block, quant: &[u16; 64], out: &mut [u8], stride: usize) {
-    finish_2(&ColumnSums::of_block(block, quant), out, stride);
+    let even = _mm256_slli_epi32::<{ SCALE_TO_2 as i32 }>(_mm256_unpacklo_epi32(rows[0][0], rows[0][1]));
+    let sums = _mm256_unpacklo_epi32(_mm256_add_epi32(even, odd), _mm256_sub_epi32(even, odd));
+    let four = _mm256_srai_epi32::<PASS2>(_mm256_add_epi32(sums, _mm256_set1_epi32(1 << (PASS2 - 1))));
+    let four = _mm256_packs_epi32(four, four);
+    let four = _mm256_xor_si256(_mm256_packs_epi16(four, four), _mm256_set1_epi8(-128));
+    let blocks =
+        [_mm256_castsi256_si128(four), _mm256_extracti128_si256::<1>(four)].map(|half| _mm_cvtsi128_si32(half));
+    for (block, place) in blocks.into_iter().zip(places) {
+        let [a, b, c, d] = block.to_le_bytes();
+        samples[place..place + 2].copy_from_slice(&[a, b]);
+        samples[place + stride..place + stride + 2].copy_from_slice(&[c, d]);
+    }
 }
 
 /// Sixteen one-dimensional transforms side by side, eight of each block; as the plain code's `one_dimension`.
@@ -384,13 +389,6 @@ fn load(bytes: &[u8]) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn load16(lanes: &[i16; 16]) -> __m256i {
-    // SAFETY: 32 bytes are readable behind the reference, and the load needs no alignment.
-    unsafe { _mm256_loadu_si256(lanes.as_ptr().cast()) }
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn load_sums(lanes: &[i32; 8]) -> __m256i {
     // SAFETY: 32 bytes are readable behind the reference, and the load needs no alignment.
     unsafe { _mm256_loadu_si256(lanes.as_ptr().cast()) }
 }

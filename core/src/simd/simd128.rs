@@ -3,9 +3,9 @@
 use std::arch::wasm32::*;
 
 use crate::codestream::ColorModel;
-use crate::cpu::reduced_idct::{self, ColumnSums};
+use crate::cpu::reduced_idct::{DESCALE_TO_2, ODD_TO_2, SCALE_TO_2};
 use crate::cpu::{color, upsample};
-use crate::entropy::{Block, BlockSink, McuRun};
+use crate::entropy::{BlockSink, McuRun};
 use crate::pixels::PixelFormat;
 
 pub(super) fn decode_mcus<S: BlockSink>(run: McuRun<S>) -> u32 {
@@ -249,33 +249,39 @@ fn outputs_of_4<const DESCALE: u32>(dc: v128, second_sixth: v128, first_third: v
         .map(|sum| i32x4_shr(add(sum, rounding), DESCALE))
 }
 
-/// Each row of samples is a sum over columns, which `i32x4_dot_i16x8` makes in pairs.
-pub(super) fn finish_2(sums: &ColumnSums, out: &mut [u8], stride: usize) {
-    use reduced_idct::{ODD, PASS1_DESCALE_TO_2, PASS2_DESCALE_TO_2, SCALE_TO_2};
+pub(super) fn transform_pair_to_2(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
     let rounded = |sums, bits: u32| i32x4_shr(i32x4_add(sums, i32x4_splat(1 << (bits - 1))), bits);
-    // Columns 0 to 3, then 4 to 7.
-    let rows = [0, 4].map(|first| {
-        let (even, odd) = (load_sums(&sums.even[first..first + 4]), load_sums(&sums.odd[first..first + 4]));
-        [i32x4_add(even, odd), i32x4_sub(even, odd)].map(|sums| rounded(sums, PASS1_DESCALE_TO_2))
-    });
-    let factors = load_signed(&ODD);
-    let odd = |row: usize| i32x4_dot_i16x8(i16x8_narrow_i32x4(rows[0][row], rows[1][row]), factors);
-    let (upper, lower) = (odd(0), odd(1));
-    // Of both rows by turns: two halves of their sums, then the sums.
-    let halves = i32x4_add(interleaved_low32(upper, lower), interleaved_high32(upper, lower));
-    let odd = i32x4_add(halves, i64x2_shuffle::<1, 0>(halves, halves));
-    // Column 0 keeps 32 bits between the passes.
-    let even = i32x4_shl(interleaved_low32(rows[0][0], rows[0][1]), SCALE_TO_2);
-    let samples = rounded(interleaved_low32(i32x4_add(even, odd), i32x4_sub(even, odd)), PASS2_DESCALE_TO_2);
-    let samples = i16x8_narrow_i32x4(samples, samples);
-    let samples = v128_xor(i8x16_narrow_i16x8(samples, samples), i8x16_splat(-128));
-    let [a, b, c, d] = u32x4_extract_lane::<0>(samples).to_le_bytes();
-    out[..2].copy_from_slice(&[a, b]);
-    out[stride..stride + 2].copy_from_slice(&[c, d]);
-}
-
-pub(super) fn block_to_2(block: &Block, quant: &[u16; 64], out: &mut [u8], stride: usize) {
-    finish_2(&ColumnSums::of_block(block, quant), out, stride);
+    let [first_pass, second_pass] = DESCALE_TO_2;
+    let [_, f1, _, f3, _, f5, _, f7] = ODD_TO_2;
+    for (place, lane) in places.into_iter().zip([0, 8]) {
+        let v = products.each_ref().map(|row| load_signed(&row[lane..lane + LANES]));
+        // Columns 0 to 3, then columns 4 to 7.
+        let half = |interleaved: fn(v128, v128) -> v128| {
+            // In the upper 16 bits, then moved down to 15 fractional ones.
+            let even = i32x4_shr(interleaved(i16x8_splat(0), v[0]), 1);
+            let odd = i32x4_add(
+                i32x4_dot_i16x8(interleaved(v[1], v[3]), pair(f1, f3)),
+                i32x4_dot_i16x8(interleaved(v[5], v[7]), pair(f5, f7)),
+            );
+            [i32x4_add(even, odd), i32x4_sub(even, odd)].map(|sums| rounded(sums, first_pass))
+        };
+        let rows = [half(interleaved_low16), half(interleaved_high16)];
+        // Each row of samples is a sum over columns.
+        let factors = load_signed(&ODD_TO_2);
+        let odd = |row: usize| i32x4_dot_i16x8(i16x8_narrow_i32x4(rows[0][row], rows[1][row]), factors);
+        let (upper, lower) = (odd(0), odd(1));
+        // Of both rows by turns: two halves of their sums, then the sums.
+        let halves = i32x4_add(interleaved_low32(upper, lower), interleaved_high32(upper, lower));
+        let odd = i32x4_add(halves, i64x2_shuffle::<1, 0>(halves, halves));
+        // Column 0 keeps 32 bits between the passes.
+        let even = i32x4_shl(interleaved_low32(rows[0][0], rows[0][1]), SCALE_TO_2);
+        let four = rounded(interleaved_low32(i32x4_add(even, odd), i32x4_sub(even, odd)), second_pass);
+        let four = i16x8_narrow_i32x4(four, four);
+        let four = v128_xor(i8x16_narrow_i16x8(four, four), i8x16_splat(-128));
+        let [a, b, c, d] = u32x4_extract_lane::<0>(four).to_le_bytes();
+        samples[place..place + 2].copy_from_slice(&[a, b]);
+        samples[place + stride..place + stride + 2].copy_from_slice(&[c, d]);
+    }
 }
 
 /// Eight one-dimensional transforms side by side; as the plain code's `one_dimension`.
@@ -386,13 +392,6 @@ fn load_lanes(lanes: &[u16]) -> v128 {
 #[inline(always)]
 fn load_signed(lanes: &[i16]) -> v128 {
     let lanes: &[i16; LANES] = lanes.try_into().expect("callers pass eight lanes");
-    // SAFETY: 16 bytes are readable behind the reference, and the load needs no alignment.
-    unsafe { v128_load(lanes.as_ptr().cast()) }
-}
-
-#[inline(always)]
-fn load_sums(lanes: &[i32]) -> v128 {
-    let lanes: &[i32; 4] = lanes.try_into().expect("callers pass four lanes");
     // SAFETY: 16 bytes are readable behind the reference, and the load needs no alignment.
     unsafe { v128_load(lanes.as_ptr().cast()) }
 }

@@ -97,7 +97,7 @@ fn transforms_equal_the_plain_code_on_blocks_of_every_density_and_size() {
                     if random(&mut state) % 64 < density { value } else { 0 }
                 })
             });
-            for transform in [transform_pair, transform_pair_to_4] {
+            for transform in [transform_pair, transform_pair_to_4, transform_pair_to_2] {
                 let outputs = [Level::Plain, level].map(|level| {
                     let mut samples = [5; 20 * 8 + 3];
                     transform(level, &products, &mut samples, [3, 12], 20);
@@ -112,10 +112,14 @@ fn transforms_equal_the_plain_code_on_blocks_of_every_density_and_size() {
             dequant_idct::transform_pair(&products, &mut out[0], [0, 8], 16);
             transform_pair(level, &products, &mut out[1], [0, 8], 16);
             assert!(out[0] == out[1], "{}", level.name());
+            let (to_4, to_2) = (reduced_idct::transform_pair_to_4, reduced_idct::transform_pair_to_2);
             let mut out = [[0; 16 * 8]; 2];
-            reduced_idct::transform_pair_to_4(&products, &mut out[0], [0, 4], 16);
+            to_4(&products, &mut out[0], [0, 4], 16);
             transform_pair_to_4(level, &products, &mut out[1], [0, 4], 16);
             assert!(out[0] == out[1], "{} to 4", level.name());
+            to_2(&products, &mut out[0], [0, 4], 16);
+            transform_pair_to_2(level, &products, &mut out[1], [0, 4], 16);
+            assert!(out[0] == out[1], "{} to 2", level.name());
         }
     }
 }

@@ -1,6 +1,6 @@
-use super::*;
 use crate::codestream::ZIGZAG;
 use crate::cpu::dequant_idct::{BlockTransformer, SamplePlane, ZigzagQuantizers};
+use crate::entropy::Block;
 use crate::simd::Level;
 
 fn random(state: &mut u64) -> u64 {
