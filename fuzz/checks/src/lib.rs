@@ -128,7 +128,7 @@ pub fn index_changes_nothing(bytes: &[u8]) {
 /// without a flag.
 pub fn subsequences_equal_whole(bytes: &[u8]) {
     let mut choice = Choice::from_bytes(bytes);
-    let mut options = DecodeOptions::default().limits(limits()).format(choice.format());
+    let mut options = DecodeOptions::default().limits(limits()).format(choice.format()).scale(choice.scale());
     if choice.below(2) == 0 {
         let rect = DisplayRect::new(choice.below(32), choice.below(32), 1 + choice.below(64), 1 + choice.below(64));
         options = options.region(rect);
