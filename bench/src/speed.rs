@@ -75,7 +75,7 @@ fn stages(bytes: &[u8], pixels: f64, rounds: usize) -> Result<String, String> {
     ))
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }

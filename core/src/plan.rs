@@ -166,6 +166,13 @@ impl<'a> DecodePlan<'a> {
         self.layout.size()
     }
 
+    /// How many of the file's own pixels the output shows: at a smaller scale more than it has. Most of the work of decoding
+    /// is entropy decoding, which grows with these.
+    pub fn file_pixels(&self) -> u64 {
+        let side = u64::from(self.scale.denominator());
+        self.output_size().pixels() * side * side
+    }
+
     /// The interleaved MCUs that are reconstructed: those under the region and under its chroma context.
     pub fn mcus(&self) -> &McuWindow {
         &self.mcus

@@ -136,6 +136,9 @@ at_level! {
     /// [`reduced_idct::transform_pair_to_4`].
     fn transform_pair_to_4(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize)
         = reduced_idct::transform_pair_to_4;
+    /// [`reduced_idct::transform_pair_to_2`].
+    fn transform_pair_to_2(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize)
+        = reduced_idct::transform_pair_to_2;
 }
 
 /// [`McuRun::decode`].

@@ -4,7 +4,7 @@
 //! products of coefficient and quantizer, 32-bit wrapping sums, 16-bit saturation after each pass. Written on
 //! rows of eight lanes so that compilers turn it into vector code; `i16 * i16` products stay visible as such.
 
-use super::reduced_idct::{self, ColumnSums};
+use super::reduced_idct;
 use crate::codestream::ZIGZAG;
 use crate::entropy::{Block, unpacked};
 use crate::simd::{self, Level};
@@ -52,7 +52,6 @@ impl BlockTransformer {
                 plane.samples[place] = reduced_idct::single_sample(dc.map_or(0, |(dc, _)| dc), quantizers.dc());
                 return;
             }
-            2 => return packed_block_to_2(symbols, quantizers, &mut plane.samples[place..], plane.stride),
             8 if self.level == Level::Plain => {
                 return packed_block(symbols, quantizers, &mut plane.samples[place..], plane.stride);
             }
@@ -87,10 +86,6 @@ impl BlockTransformer {
             1 => {
                 plane.samples[place] = reduced_idct::single_sample(block[0], quant[0]);
                 return;
-            }
-            2 => {
-                let out = &mut plane.samples[place..];
-                return reduced_idct::block_to_2(block, last_nonzero, quant, out, plane.stride);
             }
             8 if self.level == Level::Plain => {
                 return dequant_idct(block, last_nonzero, quant, &mut plane.samples[place..], plane.stride);
@@ -131,7 +126,7 @@ impl BlockTransformer {
         if dc_only {
             return fill_block::<SIZE>(self.products[0][lane], &mut plane.samples[place..], plane.stride);
         }
-        if first_row_only {
+        if SIZE != 2 && first_row_only {
             // The short way wraps; where nothing is large enough for that, the long way is the same.
             let row: &[i16; 8] = self.products[0][lane..].first_chunk().expect("a lane has eight values");
             if row.iter().any(|value| !(-8192..8192).contains(value)) {
@@ -159,11 +154,12 @@ impl BlockTransformer {
 
     #[inline(always)]
     fn transform_pair<const SIZE: usize>(&mut self, plane: &mut SamplePlane, places: [usize; 2]) {
-        if SIZE == 4 {
-            simd::transform_pair_to_4(self.level, &self.products, plane.samples, places, plane.stride);
-        } else {
-            simd::transform_pair(self.level, &self.products, plane.samples, places, plane.stride);
-        }
+        let transform = match SIZE {
+            2 => simd::transform_pair_to_2,
+            4 => simd::transform_pair_to_4,
+            _ => simd::transform_pair,
+        };
+        transform(self.level, &self.products, plane.samples, places, plane.stride);
     }
 }
 
@@ -200,18 +196,6 @@ impl ZigzagQuantizers {
     fn dc(&self) -> u16 {
         self.0[0].value as u16
     }
-}
-
-/// Reconstructs a block to 2x2 samples from those of its coefficients that are not 0.
-#[inline(always)]
-fn packed_block_to_2(symbols: &[u32], quantizers: &ZigzagQuantizers, out: &mut [u8], stride: usize) {
-    let mut sums = ColumnSums::default();
-    for &symbol in symbols {
-        let (value, zigzag) = unpacked(symbol);
-        let quantizer = quantizers.0[zigzag];
-        sums.add(quantizer.natural, value.wrapping_mul(quantizer.value));
-    }
-    sums.finish(out, stride);
 }
 
 /// Reconstructs a block from those of its coefficients that are not 0.
@@ -290,9 +274,13 @@ fn transform<const USED: usize>(products: &[Lanes; 8], out: &mut [u8], stride: u
 
 /// All samples of a block with nothing but DC are the same.
 fn fill_block<const SIZE: usize>(product: i16, out: &mut [u8], stride: usize) {
-    let dc = product.wrapping_shl(PASS1_BITS);
-    // Second pass with one input: (dc << 13) descaled by 18 bits, or with 4 samples (dc << 14) by 19.
-    let sample = to_sample(((i32::from(dc) + 16) >> 5) as i16);
+    let sample = if SIZE == 2 {
+        reduced_idct::flat_sample_of_2(product)
+    } else {
+        // Second pass with one input: (dc << 13) descaled by 18 bits, or with 4 samples (dc << 14) by 19.
+        let dc = product.wrapping_shl(PASS1_BITS);
+        to_sample(((i32::from(dc) + 16) >> 5) as i16)
+    };
     for row in 0..SIZE {
         out[row * stride..row * stride + SIZE].fill(sample);
     }

@@ -5,8 +5,6 @@
 //! saturation after the first pass, samples that saturate), and its portable code with 1x1, whose samples wrap.
 
 use super::dequant_idct::{Lanes, to_sample};
-use crate::codestream::ZIGZAG;
-use crate::entropy::Block;
 
 /// Bits of the fixed-point constants, and fractional bits kept between the passes.
 const CONSTANT_BITS: u32 = 13;
@@ -65,84 +63,59 @@ fn one_dimension_to_4<const DESCALE: u32>(input: &[Lanes; 8]) -> [Lanes; 4] {
 /// Rounds fractional bits away and saturates to 16 bits.
 #[inline(always)]
 fn descale<const BITS: u32>(value: i32) -> i16 {
-    rounded::<BITS>(value).clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as i16
+    saturated(rounded(value, BITS))
 }
 
 #[inline(always)]
-fn rounded<const BITS: u32>(value: i32) -> i32 {
-    value.wrapping_add(1 << (BITS - 1)) >> BITS
+fn rounded(value: i32, bits: u32) -> i32 {
+    value.wrapping_add(1 << (bits - 1)) >> bits
 }
 
-/// The first pass of a transform to 2x2 samples: what the coefficients of each column add up to. A coefficient has a part
-/// in one sum, so that few coefficients cost little.
-#[derive(Default)]
-pub(super) struct ColumnSums([i32; SUMS]);
+#[inline(always)]
+fn saturated(value: i32) -> i16 {
+    value.clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as i16
+}
 
-/// Even and odd sums of columns 0, 1, 3, 5 and 7, and one for what has no part; a power of two.
-const SUMS: usize = 16;
-const UNUSED: u8 = SUMS as u8 - 1;
+/// For the coefficients of eight: their parts in half the difference of two outputs.
+const ODD_TO_2: [i16; 8] = [0, 29692, 0, -10426, 0, 6967, 0, -5906];
+/// Rounded away after each pass of a transform to 2 samples.
+const DESCALE_TO_2: [u32; 2] = [CONSTANT_BITS - PASS1_BITS + 2, CONSTANT_BITS + PASS1_BITS + 3 + 2];
+/// What the even part is shifted by, to have the fractional bits of products.
+const SCALE_TO_2: u32 = CONSTANT_BITS + 2;
 
-/// For the odd coefficients of eight: their parts in half the difference of two outputs.
-const ODD: [(usize, i32); 4] = [(1, 29692), (3, -10426), (5, 6967), (7, -5906)];
-
-/// By natural index, which sum a coefficient adds to and what it is multiplied by.
-const PARTS: [(u8, i32); 64] = {
-    let mut parts = [(UNUSED, 0); 64];
-    let columns = [0, 1, 3, 5, 7];
-    let mut place = 0;
-    while place < columns.len() {
-        parts[columns[place]] = (2 * place as u8, 1 << (CONSTANT_BITS + 2));
-        let mut odd = 0;
-        while odd < ODD.len() {
-            parts[8 * ODD[odd].0 + columns[place]] = (2 * place as u8 + 1, ODD[odd].1);
-            odd += 1;
-        }
-        place += 1;
-    }
-    parts
-};
-
-impl ColumnSums {
-    /// Adds a dequantised coefficient.
-    #[inline(always)]
-    pub(super) fn add(&mut self, natural: u8, product: i16) {
-        let (sum, factor) = PARTS[usize::from(natural & 63)];
-        let sum = &mut self.0[usize::from(sum) & (SUMS - 1)];
-        *sum = sum.wrapping_add(i32::from(product).wrapping_mul(factor));
-    }
-
-    /// The second pass: writes 2x2 samples.
-    #[inline(always)]
-    pub(super) fn finish(&self, out: &mut [u8], stride: usize) {
-        const PASS1: u32 = CONSTANT_BITS - PASS1_BITS + 2;
-        const PASS2: u32 = CONSTANT_BITS + PASS1_BITS + 3 + 2;
-        let (columns, _) = self.0.as_chunks::<2>();
-        let rows = [
-            std::array::from_fn::<i32, 5, _>(|column| columns[column][0].wrapping_add(columns[column][1])),
-            std::array::from_fn(|column| columns[column][0].wrapping_sub(columns[column][1])),
-        ];
-        for (row, values) in rows.iter().enumerate() {
-            // Column 0 keeps 32 bits between the passes.
-            let even = rounded::<PASS1>(values[0]).wrapping_shl(CONSTANT_BITS + 2);
-            let odd = values[1..]
-                .iter()
-                .zip(ODD)
-                .fold(0i32, |sum, (&value, (_, factor))| sum.wrapping_add(i32::from(descale::<PASS1>(value)) * factor));
-            let pair = [even.wrapping_add(odd), even.wrapping_sub(odd)].map(descale::<PASS2>).map(to_sample);
-            out[row * stride..row * stride + 2].copy_from_slice(&pair);
-        }
+/// Transforms two dequantised blocks side by side to 2x2 samples each, which begin at `places`. Rows and columns 2, 4 and 6
+/// of the blocks are not read.
+pub(crate) fn transform_pair_to_2(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
+    let part = |value: i16, k: usize| i32::from(value) * i32::from(ODD_TO_2[k]);
+    for (place, first_lane) in places.into_iter().zip([0, 8]) {
+        let columns: [[i32; 2]; 8] = std::array::from_fn(|column| {
+            let lane = first_lane + column;
+            let even = i32::from(products[0][lane]) << SCALE_TO_2;
+            let odd = [1, 3, 5, 7].iter().fold(0i32, |sum, &k| sum.wrapping_add(part(products[k][lane], k)));
+            [even.wrapping_add(odd), even.wrapping_sub(odd)].map(|sum| rounded(sum, DESCALE_TO_2[0]))
+        });
+        finish_2(&[0, 1].map(|row| columns.map(|column| column[row])), samples, place, stride);
     }
 }
 
-/// Reconstructs a block to 2x2 samples. `last_nonzero` is the zigzag index of the last coefficient that is not 0, or
-/// anything above it.
-pub(super) fn block_to_2(block: &Block, last_nonzero: u8, quant: &[u16; 64], out: &mut [u8], stride: usize) {
-    let mut sums = ColumnSums::default();
-    for &natural in &ZIGZAG[..=usize::from(last_nonzero).min(63)] {
-        let index = usize::from(natural);
-        sums.add(natural, block[index].wrapping_mul(quant[index] as i16));
+/// The second pass over a block's two rows.
+#[inline(always)]
+pub(crate) fn finish_2(rows: &[[i32; 8]; 2], samples: &mut [u8], place: usize, stride: usize) {
+    for (row, values) in rows.iter().enumerate() {
+        // Column 0 keeps 32 bits between the passes.
+        let even = values[0].wrapping_shl(SCALE_TO_2);
+        let part = |k: usize| i32::from(saturated(values[k])) * i32::from(ODD_TO_2[k]);
+        let odd = [1, 3, 5, 7].iter().fold(0i32, |sum, &k| sum.wrapping_add(part(k)));
+        let pair = [even.wrapping_add(odd), even.wrapping_sub(odd)];
+        let pair = pair.map(|sum| to_sample(saturated(rounded(sum, DESCALE_TO_2[1]))));
+        samples[place + row * stride..][..2].copy_from_slice(&pair);
     }
-    sums.finish(out, stride);
+}
+
+/// The samples of a block with nothing but DC reduced to 2x2: all the same.
+pub(super) fn flat_sample_of_2(product: i16) -> u8 {
+    let even = (i32::from(product) << PASS1_BITS).wrapping_shl(SCALE_TO_2);
+    to_sample(saturated(rounded(even, DESCALE_TO_2[1])))
 }
 
 /// The only sample of a block reduced to 1x1: its mean. Where it is far out of range it wraps, as libjpeg's table for limiting

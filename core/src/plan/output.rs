@@ -137,14 +137,15 @@ impl SampleGrid {
     /// The samples whose pixels a region touches.
     pub(super) fn samples_under(&self, region: StoredRect) -> Rect {
         let rect = region.rect();
-        let under = |start: u32, length: u32, samples: u32, pixels: u32| {
+        let under = |start: u32, length: u32, samples: u32, pixels: u32, plane: u32| {
             let (samples, pixels) = (u64::from(samples), u64::from(pixels));
             let first = u64::from(start) * samples / pixels;
-            let end = ((u64::from(start) + u64::from(length)) * samples).div_ceil(pixels);
+            // The last pixel may reach beyond the plane, where the size was rounded up and then again.
+            let end = ((u64::from(start) + u64::from(length)) * samples).div_ceil(pixels).min(u64::from(plane));
             (first as u32, (end - first) as u32)
         };
-        let (x, width) = under(rect.x, rect.width, self.samples.0, self.pixels.0);
-        let (y, height) = under(rect.y, rect.height, self.samples.1, self.pixels.1);
+        let (x, width) = under(rect.x, rect.width, self.samples.0, self.pixels.0, self.plane.width);
+        let (y, height) = under(rect.y, rect.height, self.samples.1, self.pixels.1, self.plane.height);
         Rect::new(x, y, width, height)
     }
 

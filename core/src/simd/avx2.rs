@@ -50,10 +50,15 @@ pub(super) fn transform_pair(products: &[[i16; 16]; 8], samples: &mut [u8], plac
     transform::transform_pair::<Avx2>(products, samples, places, stride);
 }
 
-/// Blocks of 4x4 samples would leave half of the longer vectors empty.
+/// Blocks of 4x4 samples would leave half of the longer vectors empty; 2x2 as well.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn transform_pair_to_4(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
     transform::transform_pair_to_4::<Sse41>(products, samples, places, stride);
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) fn transform_pair_to_2(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
+    transform::transform_pair_to_2::<Sse41>(products, samples, places, stride);
 }
 
 /// Two halves of eight lanes.

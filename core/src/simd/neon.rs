@@ -7,7 +7,7 @@
 
 use std::arch::aarch64::*;
 
-use super::vector::Vector;
+use super::vector::{EightLanes, Vector};
 use super::{convert, transform};
 use crate::codestream::ColorModel;
 pub(super) use crate::cpu::upsample::{triangle_h1v2, triangle_h2v1, triangle_h2v2};
@@ -32,6 +32,10 @@ pub(super) fn transform_pair(products: &[[i16; 16]; 8], samples: &mut [u8], plac
 
 pub(super) fn transform_pair_to_4(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
     transform::transform_pair_to_4::<Neon>(products, samples, places, stride);
+}
+
+pub(super) fn transform_pair_to_2(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
+    transform::transform_pair_to_2::<Neon>(products, samples, places, stride);
 }
 
 /// Eight lanes.
@@ -162,5 +166,21 @@ impl Vector for Neon {
     fn store_opaque(out: &mut [u8], [red, green, blue]: [Self::Bytes; 3]) {
         let out: &mut [u8; 64] = out.try_into().expect("callers pass room for 16 pixels");
         unsafe { vst4q_u8(out.as_mut_ptr(), uint8x16x4_t(red, green, blue, vdupq_n_u8(255))) }
+    }
+}
+
+// SAFETY, of the calls here: as above.
+impl EightLanes for Neon {
+    #[inline(always)]
+    fn rounded_lanes<const BITS: i32>(wide: Self::Wide) -> [i32; 8] {
+        let mut lanes = [0; 8];
+        let (low, high) = lanes.split_at_mut(4);
+        unsafe {
+            let half = vdupq_n_s32(1 << (BITS - 1));
+            let [first, second] = Self::wide_add(wide, [half, half]);
+            vst1q_s32(low.as_mut_ptr(), vshrq_n_s32::<BITS>(first));
+            vst1q_s32(high.as_mut_ptr(), vshrq_n_s32::<BITS>(second));
+        }
+        lanes
     }
 }

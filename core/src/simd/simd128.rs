@@ -2,7 +2,7 @@
 
 use std::arch::wasm32::*;
 
-use super::vector::Vector;
+use super::vector::{EightLanes, Vector};
 use super::{convert, transform};
 use crate::codestream::ColorModel;
 use crate::cpu::upsample;
@@ -72,6 +72,10 @@ pub(super) fn transform_pair(products: &[[i16; 16]; 8], samples: &mut [u8], plac
 
 pub(super) fn transform_pair_to_4(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
     transform::transform_pair_to_4::<Simd128>(products, samples, places, stride);
+}
+
+pub(super) fn transform_pair_to_2(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
+    transform::transform_pair_to_2::<Simd128>(products, samples, places, stride);
 }
 
 /// Indices by part and channel; one above 15 gives 0. Byte i of part n is byte (16 n + i) / 3 of channel
@@ -218,6 +222,24 @@ impl Vector for Simd128 {
         for (part, vector) in parts.iter_mut().zip(vectors.as_flattened()) {
             Self::store_bytes(part, vector.0);
         }
+    }
+}
+
+impl EightLanes for Simd128 {
+    #[inline(always)]
+    fn rounded_lanes<const BITS: i32>(wide: Self::Wide) -> [i32; 8] {
+        let half = i32x4_splat(1 << (BITS - 1));
+        let [a, b] = Self::wide_add(wide, [half, half]).map(|sum| i32x4_shr(sum, BITS as u32));
+        [
+            i32x4_extract_lane::<0>(a),
+            i32x4_extract_lane::<1>(a),
+            i32x4_extract_lane::<2>(a),
+            i32x4_extract_lane::<3>(a),
+            i32x4_extract_lane::<0>(b),
+            i32x4_extract_lane::<1>(b),
+            i32x4_extract_lane::<2>(b),
+            i32x4_extract_lane::<3>(b),
+        ]
     }
 }
 

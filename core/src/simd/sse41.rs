@@ -7,7 +7,7 @@
 
 use std::arch::x86_64::*;
 
-use super::vector::Vector;
+use super::vector::{EightLanes, Vector};
 use super::{convert, transform};
 use crate::codestream::ColorModel;
 use crate::cpu::upsample;
@@ -52,6 +52,11 @@ pub(super) fn transform_pair(products: &[[i16; 16]; 8], samples: &mut [u8], plac
 #[target_feature(enable = "sse4.1")]
 pub(super) fn transform_pair_to_4(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
     transform::transform_pair_to_4::<Sse41>(products, samples, places, stride);
+}
+
+#[target_feature(enable = "sse4.1")]
+pub(super) fn transform_pair_to_2(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
+    transform::transform_pair_to_2::<Sse41>(products, samples, places, stride);
 }
 
 /// Two 16-bit factors in a lane of 32.
@@ -225,5 +230,21 @@ impl Vector for Sse41 {
             Self::store_bytes(&mut out[32..48], _mm_unpacklo_epi16(high12, high34));
             Self::store_bytes(&mut out[48..64], _mm_unpackhi_epi16(high12, high34));
         }
+    }
+}
+
+// SAFETY, of the calls here: as above.
+impl EightLanes for Sse41 {
+    #[inline(always)]
+    fn rounded_lanes<const BITS: i32>(wide: Self::Wide) -> [i32; 8] {
+        let mut lanes = [0; 8];
+        let (low, high) = lanes.split_at_mut(4);
+        unsafe {
+            let half = _mm_set1_epi32(1 << (BITS - 1));
+            let [first, second] = Self::wide_add(wide, [half, half]);
+            _mm_storeu_si128(low.as_mut_ptr().cast(), _mm_srai_epi32::<BITS>(first));
+            _mm_storeu_si128(high.as_mut_ptr().cast(), _mm_srai_epi32::<BITS>(second));
+        }
+        lanes
     }
 }

@@ -1,6 +1,7 @@
 //! The inverse DCTs. The arithmetic is that of the plain code in [`cpu`](crate::cpu).
 
-use super::vector::{Vector, transposed};
+use super::vector::{EightLanes, Vector, transposed};
+use crate::cpu::reduced_idct;
 
 /// Two blocks to 8x8 samples each.
 #[inline(always)]
@@ -59,9 +60,9 @@ fn one_dimension<V: Vector, const DESCALE: i32>(v: [V; 8]) -> [V; 8] {
     ]
 }
 
-/// Two blocks to 4x4 samples each, with vectors of eight lanes.
+/// Two blocks to 4x4 samples each.
 #[inline(always)]
-pub(super) fn transform_pair_to_4<V: Vector>(
+pub(super) fn transform_pair_to_4<V: EightLanes>(
     products: &[[i16; 16]; 8],
     samples: &mut [u8],
     places: [usize; 2],
@@ -104,4 +105,26 @@ fn one_dimension_to_4<V: Vector, const DESCALE: i32>(v: [V; 8]) -> [V; 4] {
         V::descaled::<DESCALE>(V::wide_sub(inner, inner_odd)),
         V::descaled::<DESCALE>(V::wide_sub(outer, outer_odd)),
     ]
+}
+
+/// Two blocks to 2x2 samples each.
+#[inline(always)]
+pub(super) fn transform_pair_to_2<V: EightLanes>(
+    products: &[[i16; 16]; 8],
+    samples: &mut [u8],
+    places: [usize; 2],
+    stride: usize,
+) {
+    let [r0, r1, _, r3, _, r5, _, r7] = products;
+    for (place, lane) in places.into_iter().zip([0, 8]) {
+        // Shifted by 15 in all.
+        let quarter = V::load(r0, lane).scaled();
+        let half = V::wide_add(quarter, quarter);
+        let even = V::wide_add(half, half);
+        let first_third = V::load(r1, lane).products(29692, V::load(r3, lane), -10426);
+        let fifth_seventh = V::load(r5, lane).products(6967, V::load(r7, lane), -5906);
+        let odd = V::wide_add(first_third, fifth_seventh);
+        let rows = [V::rounded_lanes::<13>(V::wide_add(even, odd)), V::rounded_lanes::<13>(V::wide_sub(even, odd))];
+        reduced_idct::finish_2(&rows, samples, place, stride);
+    }
 }

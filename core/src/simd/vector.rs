@@ -45,6 +45,12 @@ pub(super) trait Vector: Copy {
     fn store_opaque(out: &mut [u8], channels: [Self::Bytes; 3]);
 }
 
+/// A vector of eight lanes: those of one block.
+pub(super) trait EightLanes: Vector {
+    /// Rounds `BITS` bits away. The addition before wraps.
+    fn rounded_lanes<const BITS: i32>(wide: Self::Wide) -> [i32; 8];
+}
+
 /// Transposes eight rows of every eight lanes by three perfect shuffles.
 #[inline(always)]
 pub(super) fn transposed<V: Vector>(rows: [V; 8]) -> [V; 8] {
