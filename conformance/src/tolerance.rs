@@ -33,6 +33,12 @@ pub const TOLERANCES: &[Tolerance] = &[
         reason: "the CPU's coefficients, and its integer arithmetic step by step in shaders",
     },
     Tolerance {
+        backend: "wgpu",
+        route: "wgpu, cpu and upload",
+        max_difference: 0,
+        reason: "the exact decoder's pixels, copied",
+    },
+    Tolerance {
         backend: "cuda",
         route: "cuda, exact",
         max_difference: 0,

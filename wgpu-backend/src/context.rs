@@ -161,8 +161,11 @@ impl WgpuBackend {
             pipelines: Pipelines::new(&device),
             pack_memory: PackMemory::default(),
             staging: StagingPool::new(),
-            uploads: BufferPool::new("jpeg.upload", storage | wgpu::BufferUsages::COPY_DST),
-            planes: BufferPool::new("jpeg.planes", storage),
+            uploads: BufferPool::new(
+                "jpeg.upload",
+                storage | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC,
+            ),
+            planes: BufferPool::new("jpeg.planes", storage | wgpu::BufferUsages::COPY_DST),
             outputs: BufferPool::new("jpeg.output", storage | wgpu::BufferUsages::COPY_SRC),
             limits: BindingLimits {
                 // Offsets are 32-bit numbers, and what a wave uploads is a little more than its largest binding.

@@ -76,6 +76,13 @@ pub(crate) struct ReadyJob {
     pub(crate) prepared: PreparedJob,
 }
 
+impl ReadyJob {
+    #[cfg(test)]
+    pub(crate) fn new(index: usize, prepared: PreparedJob) -> Self {
+        ReadyJob { index, prepared }
+    }
+}
+
 impl WgpuBackend {
     /// Decodes one image and reads it back. Blocks.
     ///
@@ -332,7 +339,7 @@ impl WgpuBackend {
                 let upload = self.device.create_buffer(&wgpu::BufferDescriptor {
                     label: Some("jpeg.upload"),
                     size: wave.upload_len(),
-                    usage: wgpu::BufferUsages::STORAGE,
+                    usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC,
                     mapped_at_creation: true,
                 });
                 for chunk in wave.upload_chunks(u64::MAX) {

@@ -2,9 +2,10 @@
 
 use isopel_core::{
     BlockWindow, Codestream, CoefficientReport, DecodeOptions, DecodePlan, Error, PackedCoefficients, PixelLayout,
-    Report, Route, StoredRect, Upsampling, ZIGZAG, block_windows, pack_coefficients,
+    Report, Route, Scale, StoredRect, Upsampling, ZIGZAG, block_windows, pack_coefficients,
 };
 
+use crate::cpu_route;
 use crate::layout::{Component, Filter};
 use crate::output::TileOutput;
 use crate::pack_memory::PackMemory;
@@ -40,13 +41,15 @@ pub(crate) struct Tile {
     pub(crate) quant: Vec<u32>,
     /// Words of samples.
     pub(crate) plane_words: u32,
+    /// The samples, if they need not be made of coefficients.
+    pub(crate) samples: Vec<u8>,
     /// The layout that the outputs count bytes in: the whole picture's if the target is a buffer of the device's,
     /// and else that of a buffer of the tile's own.
     pub(crate) layout: PixelLayout,
     /// Planes of pixels.
     pub(crate) outputs: Vec<TileOutput>,
-    area: StoredRect,
-    found: CoefficientReport,
+    pub(crate) area: StoredRect,
+    pub(crate) found: CoefficientReport,
 }
 
 /// Parses, plans, checks the target, and entropy-decodes a job.
@@ -60,6 +63,9 @@ pub(crate) fn prepare(
     let codestream = Codestream::parse(jpeg, &options.limits)?;
     let plan = DecodePlan::new(&codestream, options)?;
     let target = place.target_for(&plan)?;
+    if plan.scale() != Scale::Full {
+        return cpu_route::prepare(&plan, target, limits);
+    }
     let layout = target.layout(plan.layout())?;
     target.check(&layout)?;
     let tiles = loop {
@@ -87,7 +93,7 @@ pub(crate) fn tiles(
 }
 
 /// Display rows of each band: all in one unless the picture is too large.
-fn bands(plan: &DecodePlan, layout: &PixelLayout, limits: TileLimits) -> Vec<std::ops::Range<u32>> {
+pub(crate) fn bands(plan: &DecodePlan, layout: &PixelLayout, limits: TileLimits) -> Vec<std::ops::Range<u32>> {
     let height = layout.size().height;
     let blocks: u64 = block_windows(plan).iter().map(|window| window.count() as u64).sum();
     let bytes = layout.required_len() as u64;
@@ -140,7 +146,8 @@ impl Tile {
         }
         let output = |plane| TileOutput::new(whole, band, &layout, own_layout, plane);
         let outputs = (0..layout.planes().len()).map(output).collect();
-        Ok(Tile { packed, components, quant, plane_words, layout, outputs, area: band.region(), found })
+        let (samples, area) = (Vec::new(), band.region());
+        Ok(Tile { packed, components, quant, plane_words, samples, layout, outputs, area, found })
     }
 }
 

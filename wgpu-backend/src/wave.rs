@@ -42,6 +42,8 @@ pub(crate) struct Wave<'t> {
     headers: Section,
     symbols: Section,
     quant: Section,
+    /// Samples that need not be made, and where they go between the stages.
+    samples: Vec<(Section, u64)>,
     plane_bytes: u64,
     writes: Vec<Write>,
 }
@@ -96,6 +98,7 @@ impl<'t> Wave<'t> {
         let (mut headers, mut symbols, mut quant) = (Vec::new(), Vec::new(), Vec::new());
         let (mut header_count, mut symbol_count) = (0, 0);
         let mut plane_words = 0;
+        let mut samples = Vec::new();
         let mut first_components = Vec::new();
         for (tile, _) in tiles {
             first_components.push(components.len() as u32);
@@ -116,6 +119,9 @@ impl<'t> Wave<'t> {
             header_count += tile.packed.headers().len() as u32;
             symbol_count += tile.packed.symbols().len() as u32;
             quant.extend_from_slice(&tile.quant);
+            if !tile.samples.is_empty() {
+                samples.push((Contents::Samples(&tile.samples), u64::from(plane_words) * 4));
+            }
             plane_words += tile.plane_words;
         }
         idct_groups[0] = idct_groups.len() as u32 - 1;
@@ -129,6 +135,7 @@ impl<'t> Wave<'t> {
             headers: upload.append_all(headers),
             symbols: upload.append_all(symbols),
             quant: upload.append(&quant),
+            samples: samples.into_iter().map(|(samples, to)| (upload.append_all(vec![samples]), to)).collect(),
             plane_bytes: u64::from(plane_words) * 4,
             writes: Vec::new(),
             upload: Vec::new(),
@@ -217,6 +224,9 @@ impl<'t> Wave<'t> {
         planes: &wgpu::Buffer,
         timestamps: Option<&PassTimestamps>,
     ) {
+        for &(samples, to) in &self.samples {
+            encoder.copy_buffer_to_buffer(upload, samples.offset, planes, to, samples.size);
+        }
         let planes = bind(planes, Section { offset: 0, size: self.plane_bytes() });
         let from_upload = |section| bind(upload, section);
         let resources = [
@@ -304,6 +314,8 @@ struct Part<'t> {
 
 enum Contents<'t> {
     Bytes(Vec<u8>),
+    /// Whole words of samples.
+    Samples(&'t [u8]),
     Symbols(&'t [u32]),
     /// Block headers, with the first symbol's place added to each.
     Headers(&'t [u32], u32),
@@ -313,6 +325,7 @@ impl Contents<'_> {
     fn len(&self) -> usize {
         match self {
             Contents::Bytes(bytes) => bytes.len(),
+            Contents::Samples(samples) => samples.len(),
             Contents::Symbols(words) | Contents::Headers(words, _) => words.len() * 4,
         }
     }
@@ -320,6 +333,7 @@ impl Contents<'_> {
     fn write_to(&self, mut memory: wgpu::WriteOnly<[u8]>) {
         match self {
             Contents::Bytes(bytes) => memory.copy_from_slice(bytes),
+            Contents::Samples(samples) => memory.copy_from_slice(samples),
             Contents::Symbols(symbols) => memory.copy_from_slice(cast_slice(symbols)),
             Contents::Headers(headers, first_symbol) => {
                 let shifted: Vec<u32> = headers.iter().map(|header| header + first_symbol).collect();

@@ -3,7 +3,7 @@
 use isopel_core::subsequences::{LookupTable, StagedPlan, StagedScan, symbol_slots};
 use isopel_core::{
     Codestream, CoefficientReport, DecodePlan, HuffmanClass, HuffmanSpec, PixelLayout, PlaneWriting, Report, Route,
-    Upsampling, ZIGZAG,
+    Scale, Upsampling, ZIGZAG,
 };
 
 use super::layout::{Component, IDCT_BLOCKS, McuBlock, Output, Scan, TILE_HEIGHT, TILE_WIDTH};
@@ -42,7 +42,8 @@ impl StagedImage {
         subsequence_bytes: u32,
         data: &mut [u8],
     ) -> Option<Self> {
-        if plan.codestream().frame().is_progressive() || StagedPlan::max_data_len(plan) > data.len() {
+        let is_whole_size = plan.scale() == Scale::Full;
+        if !is_whole_size || StagedPlan::max_data_len(plan) > data.len() {
             return None;
         }
         let staged = StagedPlan::stage(plan, subsequence_bytes, data).ok()?;
