@@ -314,24 +314,169 @@ __device__ inline bool is_usual(const Output &output, const Component *component
         components[1].filter != FILTER_BOX && components[2].filter != FILTER_BOX;
 }
 
-// The caller's pixels: upsampling, color, orientation and format. Each thread writes four pixels of a row.
-extern "C" __global__ void __launch_bounds__(TILE_WIDTH / 4 * TILE_HEIGHT)
-write_pixels_exact(const __grid_constant__ Wave wave) {
-    const Output output = wave.outputs[wave.tiles[blockIdx.x]];
-    if (wave.flags[output.image] != 0) {
+// Two numbers of 16 bits in one word, which no operation here lets run over.
+constexpr u32 TWO_BYTES = 0x00ff00ff;
+
+// Pairs of samples beside each other, six in all, of which the first is before `words[1]` and the last behind it.
+struct Six {
+    u32 pairs[3];
+};
+
+// Three times one row and once another: column sums of the triangle filter.
+__device__ inline Six column_sums(const Six &near, const Six &far) {
+    Six sums;
+#pragma unroll
+    for (u32 index = 0; index < 3; index++) {
+        sums.pairs[index] = 3 * near.pairs[index] + far.pairs[index];
+    }
+    return sums;
+}
+
+// The samples before, at and behind four that begin at `column`, a multiple of 4 from the plane's first. Edges repeat the
+// last real sample.
+__device__ inline Six six_samples(const Component &component, u32 column, u32 row) {
+    const u32 *words = (const u32 *)sample_place(component, column, row);
+    const u32 here = words[0];
+    const bool has_before = column > component.first_column;
+    const bool has_behind = column + 4 < min(component.plane_width, component.first_column + 8 * component.block_columns);
+    const u32 before = has_before ? words[-1] >> 24 : here & 255;
+    const u32 behind = has_behind ? words[1] & 255 : here >> 24;
+    return {{before | (here & 255) << 16, __byte_perm(here, 0, 0x4241), here >> 24 | behind << 16}};
+}
+
+// Chroma at eight pixels of a row from column sums: pixels 0 and 2, 1 and 3, 4 and 6, 5 and 7.
+struct Eight {
+    u32 pairs[4];
+};
+
+__device__ inline Eight eight_upsampled(const Six &sums) {
+    Eight pixels;
+#pragma unroll
+    for (u32 half = 0; half < 2; half++) {
+        const u32 left = sums.pairs[half], right = sums.pairs[half + 1];
+        const u32 near = 3 * __funnelshift_r(left, right, 16);
+        pixels.pairs[2 * half] = (near + left + 0x00080008) >> 4 & TWO_BYTES;
+        pixels.pairs[2 * half + 1] = (near + right + 0x00070007) >> 4 & TWO_BYTES;
+    }
+    return pixels;
+}
+
+// Saturates both to bytes: `high` << 8 | `low`, with the lower half of `upper` above.
+__device__ inline u32 pack_saturated(int high, int low, u32 upper) {
+    u32 packed;
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(packed) : "r"(high), "r"(low), "r"(upper));
+    return packed;
+}
+
+// A pixel's channels, not yet saturated.
+__device__ inline Rgb unsaturated_rgb(u32 luma, u32 cb, u32 cr) {
+    // 65536 times the luma, and what the offsets of the chroma and the rounding come to.
+    const int scaled = (int)(luma << 16) + 32768;
+    return {
+        (scaled - 128 * 91881 + 91881 * (int)cr) >> 16,
+        (scaled + 128 * (22554 + 46802) - 22554 * (int)cb - 46802 * (int)cr) >> 16,
+        (scaled - 128 * 116130 + 116130 * (int)cb) >> 16,
+    };
+}
+
+// Eight pixels of a row, which begins where whole words do.
+__device__ inline void store_eight(const Output &output, u8 *target, uint2 luma, const Eight &cb, const Eight &cr) {
+    const bool blue_first = (output.channels & 255) == 2;
+    u32 words[8];
+#pragma unroll
+    for (u32 half = 0; half < 2; half++) {
+        const u32 four = half == 0 ? luma.x : luma.y;
+        Rgb rgb[4];
+#pragma unroll
+        for (u32 pixel = 0; pixel < 4; pixel++) {
+            const u32 pair = 2 * half + (pixel & 1), shift = (pixel >> 1) * 16;
+            rgb[pixel] =
+                unsaturated_rgb(four >> 8 * pixel & 255, cb.pairs[pair] >> shift & 255, cr.pairs[pair] >> shift & 255);
+            if (blue_first) {
+                const int red = rgb[pixel].red;
+                rgb[pixel].red = rgb[pixel].blue;
+                rgb[pixel].blue = red;
+            }
+        }
+        if (output.bytes_per_pixel == 3) {
+            u32 *three = words + half * 3;
+            three[0] = pack_saturated(rgb[0].green, rgb[0].red, pack_saturated(rgb[1].red, rgb[0].blue, 0));
+            three[1] = pack_saturated(rgb[1].blue, rgb[1].green, pack_saturated(rgb[2].green, rgb[2].red, 0));
+            three[2] = pack_saturated(rgb[3].red, rgb[2].blue, pack_saturated(rgb[3].blue, rgb[3].green, 0));
+        } else {
+#pragma unroll
+            for (u32 pixel = 0; pixel < 4; pixel++) {
+                const u32 upper = pack_saturated(255, rgb[pixel].blue, 0);
+                words[half * 4 + pixel] = pack_saturated(rgb[pixel].green, rgb[pixel].red, upper);
+            }
+        }
+    }
+    const bool three_bytes = output.bytes_per_pixel == 3;
+    if (((u64)target & 7) == 0) {
+        uint2 *pairs = (uint2 *)target;
+        pairs[0] = make_uint2(words[0], words[1]);
+        pairs[1] = make_uint2(words[2], words[3]);
+        pairs[2] = make_uint2(words[4], words[5]);
+        if (!three_bytes) {
+            pairs[3] = make_uint2(words[6], words[7]);
+        }
         return;
     }
-    const u32 tile = blockIdx.x - output.first_tile;
-    const u32 tile_row = tile / output.tiles_across, tile_column = tile - tile_row * output.tiles_across;
-    const u32 column = tile_column * TILE_WIDTH + threadIdx.x % (TILE_WIDTH / 4) * 4;
-    const u32 row = tile_row * TILE_HEIGHT + threadIdx.x / (TILE_WIDTH / 4);
-    if (column >= output.width || row >= output.rows) {
+    u32 *single = (u32 *)target;
+#pragma unroll
+    for (u32 index = 0; index < 8; index++) {
+        if (index < 6 || !three_bytes) {
+            single[index] = words[index];
+        }
+    }
+}
+
+// Whether the usual output has chroma of half the width and height, and begins where words of samples and of pixels do.
+__device__ inline bool is_420_in_words(const Output &output, const Component *components) {
+    bool aligned = (output.target & 3) == 0 && (output.stride & 3) == 0 && (output.origin_x & 7) == 0;
+    for (u32 index = 1; index < 3; index++) {
+        aligned &= components[index].filter == FILTER_H2V2;
+    }
+    return aligned && components[0].filter == FILTER_NONE;
+}
+
+// Two rows of eight pixels that take their chroma from the same two rows: an odd one and the next. `column` counts from the
+// output's first, `pair` from that of the row that the output begins with.
+__device__ inline void write_420(const Output &output, const Component *components, u32 column, u32 pair) {
+    const u32 x = (u32)output.origin_x + column, chroma_column = x >> 1;
+    const u32 chroma_row = (((u32)output.origin_y + 1) >> 1) + pair;
+    const u32 first_row = 2 * chroma_row - 1 - (u32)output.origin_y;
+    if (first_row >= output.rows && first_row + 1 >= output.rows) {
         return;
     }
-    const Component *components = wave.components + output.component;
+    Six rows[2][2];
+#pragma unroll
+    for (u32 index = 0; index < 2; index++) {
+        const Component &component = components[1 + index];
+        rows[index][0] = six_samples(component, chroma_column, max(chroma_row, 1u) - 1);
+        rows[index][1] = six_samples(component, chroma_column, min(chroma_row, component.plane_height - 1));
+    }
+#pragma unroll
+    for (u32 odd = 0; odd < 2; odd++) {
+        // The even row comes second.
+        const u32 row = first_row + odd;
+        if (row >= output.rows) {
+            continue;
+        }
+        const Eight cb = eight_upsampled(column_sums(rows[0][odd], rows[0][odd ^ 1]));
+        const Eight cr = eight_upsampled(column_sums(rows[1][odd], rows[1][odd ^ 1]));
+        const uint2 luma = *(const uint2 *)sample_place(components[0], x, row + (u32)output.origin_y);
+        u8 *target = (u8 *)output.target + row * output.stride + (u64)column * output.bytes_per_pixel;
+        store_eight(output, target, luma, cb, cr);
+    }
+}
+
+// Four pixels of a row, or as many as there are.
+__device__ inline void write_four(
+    const Output &output, const Component *components, bool usual, u32 column, u32 row) {
     const u32 count = min(output.width - column, 4u);
     u32 pixels[4];
-    if (is_usual(output, components)) {
+    if (usual) {
         const u32 x = (u32)output.origin_x + column, y = (u32)output.origin_y + row;
         int luma[4], cb[4], cr[4];
         four_upsampled(components[0], x, y, luma);
@@ -354,4 +499,43 @@ write_pixels_exact(const __grid_constant__ Wave wave) {
     }
     u8 *target = (u8 *)output.target + row * output.stride + (u64)column * output.bytes_per_pixel;
     store_pixels(target, pixels, count, output.bytes_per_pixel);
+}
+
+constexpr u32 WRITERS = 256;
+
+// The caller's pixels: upsampling, color, orientation and format. Each thread writes sixteen: two rows of eight in the
+// usual case, and else four of every eighth row.
+extern "C" __global__ void __launch_bounds__(WRITERS)
+write_pixels_exact(const __grid_constant__ Wave wave) {
+    const Output output = wave.outputs[wave.tiles[blockIdx.x]];
+    if (wave.flags[output.image] != 0) {
+        return;
+    }
+    const u32 tile = blockIdx.x - output.first_tile;
+    const u32 tile_row = tile / output.tiles_across, tile_column = tile - tile_row * output.tiles_across;
+    const Component *components = wave.components + output.component;
+    const bool usual = is_usual(output, components);
+    if (usual && is_420_in_words(output, components)) {
+        const u32 column = tile_column * TILE_WIDTH + threadIdx.x % (TILE_WIDTH / 8) * 8;
+        const u32 pair = tile_row * (TILE_HEIGHT / 2) + threadIdx.x / (TILE_WIDTH / 8);
+        if (column + 8 <= output.width) {
+            write_420(output, components, column, pair);
+            return;
+        }
+        // What is left of the last columns, row by row.
+        for (u32 odd = 0; odd < 2; odd++) {
+            const u32 row = 2 * ((((u32)output.origin_y + 1) >> 1) + pair) - 1 + odd - (u32)output.origin_y;
+            for (u32 first = column; first < output.width && row < output.rows; first += 4) {
+                write_four(output, components, true, first, row);
+            }
+        }
+        return;
+    }
+    const u32 column = tile_column * TILE_WIDTH + threadIdx.x % (TILE_WIDTH / 4) * 4;
+    for (u32 line = threadIdx.x / (TILE_WIDTH / 4); line < TILE_HEIGHT; line += WRITERS / (TILE_WIDTH / 4)) {
+        const u32 row = tile_row * TILE_HEIGHT + line;
+        if (column < output.width && row < output.rows) {
+            write_four(output, components, usual, column, row);
+        }
+    }
 }

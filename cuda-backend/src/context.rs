@@ -48,8 +48,8 @@ pub enum ScanCheck {
 pub struct CudaOptions {
     /// The device's number, from 0.
     pub device: usize,
-    /// Threads for checking, as many for images that the CPU decodes, and a third of it for parsing; 0 for three
-    /// quarters of the cores.
+    /// Threads for checking, as many for images that the CPU decodes, and for parsing (a third of it where nvJPEG
+    /// decodes); 0 for three quarters of the cores.
     pub threads: usize,
     /// Decode on the JPEG engines what they take, by nvJPEG, which leaves the SMs to the caller. Pixels are then within a
     /// bound of exact. Off by default: isopel's own kernels decode, exact and faster, on the SMs, and nvJPEG need not
@@ -268,7 +268,8 @@ impl CudaBackend {
             pinned: Ring::new(&device, PINNED_BYTES),
             outputs: Ring::new(&device, staging),
             streams: Streams::new(&device),
-            preparing: pool("prepare", (threads / 3).max(1))?,
+            // The kernels wait for nothing but their preparation.
+            preparing: pool("prepare", if takes_exact { threads } else { (threads / 3).max(1) })?,
             checking: pool("check", threads)?,
             decoding: pool("decode", threads)?,
             active: Arc::default(),

@@ -15,8 +15,8 @@ mod profile;
 mod wave;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use isopel_core::{BackendError, Codestream, DecodePlan, Error};
 use rayon::prelude::*;
@@ -44,6 +44,8 @@ pub(crate) struct ExactDecoder {
     memory: Ring<DeviceMemory>,
     /// Bytes of device memory of one wave.
     wave_bytes: usize,
+    /// Waves whose memory the next ones use.
+    spare_waves: Mutex<Vec<Wave>>,
     pub(crate) finishing: FinishQueue,
 }
 
@@ -93,6 +95,7 @@ impl ExactDecoder {
             descriptions: Ring::new(device, PINNED_BYTES),
             memory: Ring::new(device, memory),
             wave_bytes: memory / 3,
+            spare_waves: Mutex::default(),
             finishing: FinishQueue::default(),
         })
     }
@@ -247,7 +250,8 @@ impl ExactDecoder {
             })
             .collect();
         let too_long = || crate::error::failed("Huffman tables too long for the kernels");
-        let mut wave = Wave::new(&members).ok_or_else(too_long)?;
+        let spare = self.spare_waves.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut wave = spare.unwrap_or_default().fill(&members).ok_or_else(too_long)?;
         let places = wave.place(end - first);
         let memory = self.memory.lease(places.len)?;
         let parameter = wave.set_address(&places, memory.address());
@@ -261,6 +265,7 @@ impl ExactDecoder {
         memory.upload_range(staged, first, 0, end - first, stream)?;
         memory.upload_range(&descriptions, 0, places.descriptions(), descriptions_len, stream)?;
         let (flags, flags_len) = (places.flags(), wave.flags_len());
+        self.spare_waves.lock().unwrap_or_else(PoisonError::into_inner).push(wave);
         Ok(Uploaded { memory, descriptions, parameter, grids, flags, flags_at, flags_len })
     }
 }

@@ -13,7 +13,7 @@ constexpr u32 GROUP = 256;
 // Blocks of 8x8 samples that one block of threads transforms.
 constexpr u32 IDCT_BLOCKS = 32;
 // Pixels of a tile, which one block of threads writes.
-constexpr u32 TILE_WIDTH = 64, TILE_HEIGHT = 16;
+constexpr u32 TILE_WIDTH = 128, TILE_HEIGHT = 32;
 constexpr u32 WARP = 32;
 constexpr u32 ALL_LANES = 0xffffffffu;
 

@@ -6,8 +6,8 @@ pub(super) const GROUP: usize = isopel_core::subsequences::GROUP;
 /// Blocks of 8x8 samples that one block of threads transforms.
 pub(super) const IDCT_BLOCKS: usize = 32;
 /// Pixels of a tile.
-pub(super) const TILE_WIDTH: u32 = 64;
-pub(super) const TILE_HEIGHT: u32 = 16;
+pub(super) const TILE_WIDTH: u32 = 128;
+pub(super) const TILE_HEIGHT: u32 = 32;
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

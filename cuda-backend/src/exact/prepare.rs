@@ -139,9 +139,9 @@ fn output(plan: &DecodePlan, layout: &PixelLayout, plane: usize) -> Output {
     }
 }
 
-/// Tiles of an output.
+/// Tiles of an output. Rows are written in pairs, of which the first and the last may be half outside.
 pub(super) fn tile_count(output: &Output) -> u32 {
-    output.tiles_across * output.rows.div_ceil(TILE_HEIGHT)
+    output.tiles_across * (output.rows + 2).div_ceil(TILE_HEIGHT)
 }
 
 /// Blocks of threads that transform a component.

@@ -79,9 +79,11 @@ impl Places {
 const ALIGNMENT: usize = 256;
 
 impl Wave {
-    /// `None` if an image's tables can't be addressed.
-    pub(super) fn new(members: &[Member]) -> Option<Self> {
-        let mut wave = Wave::default();
+    /// Describes images; what the wave held before is gone, but for its memory: making room anew for every wave takes
+    /// longer than filling it. `None` if an image's tables can't be addressed.
+    pub(super) fn fill(mut self, members: &[Member]) -> Option<Self> {
+        self.clear();
+        let mut wave = self;
         let mut tables: Vec<KnownTables> = Vec::new();
         for (index, member) in members.iter().enumerate() {
             let (image, index) = (member.image, index as u32);
@@ -108,6 +110,21 @@ impl Wave {
             wave.flags.push(0);
         }
         Some(wave)
+    }
+
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.scans.clear();
+        self.segments.clear();
+        self.groups.clear();
+        self.recounted.clear();
+        self.components.clear();
+        self.idct_groups.clear();
+        self.quant.clear();
+        self.outputs.clear();
+        self.tiles.clear();
+        self.flags.clear();
+        (self.subsequences, self.headers, self.plane_bytes) = (0, 0, 0);
     }
 
     fn add_scan(&mut self, mut scan: Scan, staged: &isopel_core::subsequences::StagedScan, first_word: u32) {
@@ -294,7 +311,7 @@ mod tests {
             .enumerate()
             .map(|(index, image)| Member { image, first_byte: index << 20, target: (index as u64) << 32 })
             .collect();
-        let mut wave = Wave::new(&members).unwrap();
+        let mut wave = Wave::default().fill(&members).unwrap();
         let places = wave.place(4 << 20);
         let parameter = wave.set_address(&places, 1 << 40);
         assert_eq!((wave.flags_len(), wave.scans.len()), (16, 4));
@@ -328,7 +345,7 @@ mod tests {
     fn descriptions_lie_where_the_parameter_says() {
         let images = ["photo.jpg", "gray.jpg"].map(staged);
         let members: Vec<Member> = images.iter().map(|image| Member { image, first_byte: 0, target: 7 }).collect();
-        let mut wave = Wave::new(&members).unwrap();
+        let mut wave = Wave::default().fill(&members).unwrap();
         let places = wave.place(1000);
         let parameter = wave.set_address(&places, 0);
         let mut bytes = vec![0xEE; places.flags() + wave.flags_len() - places.descriptions()];
