@@ -22,6 +22,7 @@ use std::ops::Range;
 
 use crate::codestream::{Scan, ZIGZAG};
 use crate::error::Error;
+use crate::memory::ask_for_huge_pages;
 use crate::options::Strictness;
 use crate::plan::{DecodePlan, McuWindow};
 use crate::warning::{Warning, Warnings};
@@ -33,6 +34,7 @@ pub use packed::{BlockWindow, PackedCoefficients, block_windows};
 use packed::{PackedRow, PlaneSink};
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use parallel::PieceDecoder;
+pub(crate) use progressive::BandRun;
 use smoothing::Smoother;
 
 /// One interleaved row of MCUs of a plan's window: the coefficients of every component that the plan needs.
@@ -342,7 +344,9 @@ struct CoefficientPlane {
 impl CoefficientPlane {
     fn new(columns: Range<u32>, rows: Range<u32>) -> Self {
         let count = columns.len() * rows.len();
-        CoefficientPlane { columns, rows, blocks: vec![[0; 64]; count], last_nonzero: vec![0; count] }
+        let mut blocks = vec![[0; 64]; count];
+        ask_for_huge_pages(&mut blocks);
+        CoefficientPlane { columns, rows, blocks, last_nonzero: vec![0; count] }
     }
 
     /// Index into `blocks` of a block of the window.
@@ -354,6 +358,16 @@ impl CoefficientPlane {
     #[inline]
     fn contains(&self, row: u32, column: u32) -> bool {
         self.rows.contains(&row) && self.columns.contains(&column)
+    }
+
+    /// A row of blocks; empty if the window holds none of it.
+    fn row_mut(&mut self, row: u32) -> &mut [Block] {
+        if !self.rows.contains(&row) {
+            return &mut [];
+        }
+        let columns = self.columns.len();
+        let first = (row - self.rows.start) as usize * columns;
+        &mut self.blocks[first..first + columns]
     }
 
     /// A block, if the window holds it.

@@ -27,6 +27,7 @@ mod entropy;
 mod error;
 mod geometry;
 mod limits;
+mod memory;
 mod options;
 mod orientation;
 mod outcome;

@@ -23,7 +23,7 @@ use crate::codestream::ColorModel;
 use crate::cpu::{color, dequant_idct, reduced_idct, upsample};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::entropy::PieceDecoder;
-use crate::entropy::{BlockSink, McuRun};
+use crate::entropy::{BandRun, BlockSink, McuRun};
 use crate::pixels::PixelFormat;
 
 /// Vector instructions that may be used.
@@ -34,7 +34,7 @@ pub(crate) enum Level {
     /// SSE4.1 of x86-64. Only made where it is present.
     #[cfg(target_arch = "x86_64")]
     Sse41,
-    /// AVX2 and BMI of x86-64. Only made where they are present.
+    /// AVX2, BMI and POPCNT of x86-64. Only made where they are present.
     #[cfg(target_arch = "x86_64")]
     Avx2,
     /// NEON of AArch64, which all have.
@@ -71,7 +71,7 @@ impl Level {
             if has!("sse4.1") {
                 levels.push(Level::Sse41);
             }
-            if has!("avx2") && has!("bmi1") && has!("bmi2") {
+            if has!("avx2") && has!("bmi1") && has!("bmi2") && has!("popcnt") {
                 levels.push(Level::Avx2);
             }
         }
@@ -156,6 +156,17 @@ pub(crate) fn decode_mcus<S: BlockSink>(level: Level, run: McuRun<S>) -> u32 {
         Level::Neon => neon::decode_mcus(run),
         #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
         Level::Simd128 => simd128::decode_mcus(run),
+    }
+}
+
+/// [`BandRun::decode`]. Only BMI makes a difference to it.
+#[inline]
+pub(crate) fn decode_band(level: Level, run: BandRun) -> u32 {
+    match level {
+        // SAFETY: `available`, which makes the levels, has seen that the processor has their features.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => unsafe { avx2::decode_band(run) },
+        _ => run.decode(),
     }
 }
 

@@ -112,12 +112,6 @@ impl<'a> ScanCursor<'a> {
         self.out_of_data && self.restart_interval == 0
     }
 
-    /// Ends an MCU that was read.
-    #[inline(always)]
-    pub(super) fn end_mcu(&mut self, warnings: &mut Warnings) {
-        self.end_mcus(1, warnings);
-    }
-
     /// Ends MCUs that were read, of which only the last may be damaged.
     #[inline(always)]
     pub(super) fn end_mcus(&mut self, count: u32, warnings: &mut Warnings) {

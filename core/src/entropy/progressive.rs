@@ -4,13 +4,14 @@
 //! blocks outside the plan's window, so only the blocks inside hold coefficients.
 
 use super::baseline::{NATURAL, decode_dc};
-use super::bit_reader::BitReader;
+use super::bit_reader::Bits;
 use super::cursor::ScanCursor;
 use super::huffman::HuffmanTable;
 use super::{Block, CoefficientPlane, DataExtent, scans_needed};
 use crate::codestream::{Codestream, Frame, Scan};
 use crate::error::{FormatError, FormatErrorKind};
 use crate::plan::DecodePlan;
+use crate::simd::{self, Level};
 use crate::warning::Warnings;
 
 /// Decodes all scans into the planes.
@@ -42,11 +43,13 @@ pub(super) fn decode_scans(
             (0, _) => decoder.dc_refine(planes, warnings)?,
             (_, 0) => {
                 let component = scan.components[0].component;
-                decoder.ac_first(&mut planes[component], &mut masks[component], &mut tables, warnings)?;
+                let kind = BandKind::First(tables.with_values(scan.components[0].ac_table));
+                decoder.band(&mut planes[component], &mut masks[component], kind, warnings)?;
             }
             _ => {
                 let component = scan.components[0].component;
-                decoder.ac_refine(&mut planes[component], &mut masks[component], &mut tables, warnings)?;
+                let kind = BandKind::Refinement(tables.without_values(scan.components[0].ac_table));
+                decoder.band(&mut planes[component], &mut masks[component], kind, warnings)?;
             }
         }
         if decoder.rows == mcus.height {
@@ -78,9 +81,9 @@ impl NonzeroMasks {
         NonzeroMasks { columns: blocks.width, rows, masks: vec![0; blocks.width as usize * rows as usize] }
     }
 
-    #[inline]
-    fn at(&mut self, row: u32, column: u32) -> &mut u64 {
-        &mut self.masks[row as usize * self.columns as usize + column as usize]
+    fn row(&mut self, row: u32) -> &mut [u64] {
+        let columns = self.columns as usize;
+        &mut self.masks[row as usize * columns..][..columns]
     }
 
     fn fill_last_nonzero(&self, plane: &mut CoefficientPlane) {
@@ -160,14 +163,13 @@ impl ScanDecoder<'_, '_> {
         }
     }
 
-    /// Calls `decode` with each MCU that has data: (cursor, row, column, whether it is the first behind a restart).
-    /// It returns how many MCUs behind it have no bits of their own before the next restart.
-    fn for_each_mcu(
+    /// Calls `decode` with runs of MCUs that have data, each in one row and without a restart in it. It decodes at least
+    /// one of them and none after one that is damaged, and returns how many.
+    fn for_each_run(
         &mut self,
         warnings: &mut Warnings,
-        mut decode: impl FnMut(&mut ScanCursor, u32, u32, bool) -> Result<u32, FormatError>,
+        mut decode: impl FnMut(&mut ScanCursor, &McuPlaces) -> Result<u32, FormatError>,
     ) -> Result<(), FormatError> {
-        let mut without_bits = 0;
         let mut restarted = false;
         for row in 0..self.rows {
             if self.cursor.is_exhausted() {
@@ -176,26 +178,35 @@ impl ScanDecoder<'_, '_> {
             let mut column = 0;
             while column < self.mcus_per_row {
                 self.mark_good(row);
-                if self.cursor.restart_if_due(warnings) {
-                    without_bits = 0;
-                    restarted = true;
-                }
+                restarted |= self.cursor.restart_if_due(warnings);
                 let rest_of_row = self.mcus_per_row - column;
-                column += if !self.cursor.has_data() {
-                    self.cursor.pass(rest_of_row)
-                } else if without_bits > 0 {
-                    let passed = self.cursor.pass(rest_of_row.min(without_bits));
-                    without_bits -= passed;
-                    passed
-                } else {
-                    without_bits = decode(&mut self.cursor, row, column, restarted)?;
+                column += if self.cursor.has_data() {
+                    let count = self.cursor.before_restart(rest_of_row);
+                    let decoded = decode(&mut self.cursor, &McuPlaces { row, column, count, restarted })?;
                     restarted = false;
-                    self.cursor.end_mcu(warnings);
-                    1
+                    if decoded > 1 {
+                        self.mark_good(row);
+                    }
+                    self.cursor.end_mcus(decoded, warnings);
+                    decoded
+                } else {
+                    self.cursor.pass(rest_of_row)
                 };
             }
         }
         Ok(())
+    }
+
+    /// Calls `decode` with each MCU that has data: (cursor, row, column, whether it is the first behind a restart).
+    fn for_each_mcu(
+        &mut self,
+        warnings: &mut Warnings,
+        mut decode: impl FnMut(&mut ScanCursor, u32, u32, bool) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        self.for_each_run(warnings, |cursor, mcus| {
+            decode(cursor, mcus.row, mcus.column, mcus.restarted)?;
+            Ok(1)
+        })
     }
 
     /// First scan of the DC coefficients (T.81 G.1.2.1.1).
@@ -229,7 +240,7 @@ impl ScanDecoder<'_, '_> {
                 }
                 Ok(())
             })?;
-            Ok(0)
+            Ok(())
         })
     }
 
@@ -247,47 +258,48 @@ impl ScanDecoder<'_, '_> {
                 }
                 Ok(())
             })?;
-            Ok(0)
+            Ok(())
         })
     }
 
-    /// First scan of a band of AC coefficients (T.81 G.1.2.2).
-    fn ac_first(
+    /// A band of AC coefficients of one component.
+    fn band(
         &mut self,
         plane: &mut CoefficientPlane,
         masks: &mut NonzeroMasks,
-        tables: &mut TableCache,
+        kind: BandKind,
         warnings: &mut Warnings,
     ) -> Result<(), FormatError> {
-        let table = tables.with_values(self.scan.components[0].ac_table);
         let band = Band::of(self.scan);
-        self.for_each_mcu(warnings, |cursor, row, column, _| {
-            let (block, mask) = (plane.block_mut(row, column), masks.at(row, column));
-            Ok(ac_first_block(&band, table, &mut cursor.reader, &mut cursor.bad_codes, block, mask))
-        })
-    }
-
-    /// Refinement of a band of AC coefficients (T.81 G.1.2.3).
-    fn ac_refine(
-        &mut self,
-        plane: &mut CoefficientPlane,
-        masks: &mut NonzeroMasks,
-        tables: &mut TableCache,
-        warnings: &mut Warnings,
-    ) -> Result<(), FormatError> {
-        let table = tables.without_values(self.scan.components[0].ac_table);
-        let band = Band::of(self.scan);
-        let mut end_of_band_run = 0u32;
-        self.for_each_mcu(warnings, |cursor, row, column, restarted| {
-            if restarted {
+        let level = Level::detected();
+        let mut end_of_band_run = 0;
+        self.for_each_run(warnings, |cursor, mcus| {
+            if mcus.restarted {
                 end_of_band_run = 0;
             }
-            let (block, mask) = (plane.block_mut(row, column), masks.at(row, column));
-            let mut refinement = Refinement { band: &band, reader: &mut cursor.reader, block, mask };
-            refinement.block(table, &mut end_of_band_run, &mut cursor.bad_codes);
-            Ok(0)
+            let first_column = plane.columns.start;
+            let run = BandRun {
+                cursor,
+                band: &band,
+                kind,
+                first_column: mcus.column,
+                masks: &mut masks.row(mcus.row)[mcus.column as usize..][..mcus.count as usize],
+                blocks: plane.row_mut(mcus.row),
+                first_block: first_column,
+                end_of_band_run: &mut end_of_band_run,
+            };
+            Ok(simd::decode_band(level, run))
         })
     }
+}
+
+/// MCUs of one row.
+struct McuPlaces {
+    row: u32,
+    column: u32,
+    count: u32,
+    /// Whether the first is the first behind a restart.
+    restarted: bool,
 }
 
 /// Calls `visit` with each block of an MCU: (part of the scan, block row, block column).
@@ -331,137 +343,187 @@ impl Band {
     }
 }
 
-/// Decodes one block of a first scan. Returns the blocks after it that end with it (EOBRUN).
-#[inline(always)]
-fn ac_first_block(
-    band: &Band,
-    table: &HuffmanTable,
-    reader: &mut BitReader,
-    bad_codes: &mut u32,
-    mut block: Option<&mut Block>,
-    mask: &mut u64,
-) -> u32 {
-    let mut k = band.start;
-    while k <= band.end {
-        reader.refill();
-        let symbol = table.decode(reader, bad_codes);
-        let mut value = symbol.value();
-        if value == 0 {
-            match (symbol.size(), symbol.run()) {
-                (0, 15) => {
-                    k += 16;
-                    continue;
-                }
-                (0, 0) => return 0,
-                (0, run) => {
-                    reader.refill();
-                    return (1 << run) + reader.take(run) - 1;
-                }
-                (size, _) => value = reader.take_signed(size),
-            }
-        }
-        k += symbol.run();
-        let stored = (value << band.low) as i16;
-        let index = k.min(63);
-        // A repeated scan overwrites; a shift out of 16 bits leaves 0.
-        *mask = *mask & !(1 << index) | u64::from(stored != 0) << index;
-        if let Some(block) = &mut block {
-            block[usize::from(NATURAL[(k & 127) as usize] & 63)] = stored;
-        }
-        k += 1;
-    }
-    0
+/// What a scan of a band does, with its table.
+#[derive(Clone, Copy)]
+enum BandKind<'t> {
+    /// The first scan (T.81 G.1.2.2).
+    First(&'t HuffmanTable),
+    /// A refinement (T.81 G.1.2.3).
+    Refinement(&'t HuffmanTable),
 }
 
-/// One block of a refinement scan.
-struct Refinement<'r, 'a> {
+/// A band of blocks that lie side by side, without a restart between them.
+pub(crate) struct BandRun<'r, 'a> {
+    cursor: &'r mut ScanCursor<'a>,
     band: &'r Band,
-    reader: &'r mut BitReader<'a>,
-    block: Option<&'r mut Block>,
-    mask: &'r mut u64,
+    kind: BandKind<'r>,
+    /// The first block's column, and every block's mask.
+    first_column: u32,
+    masks: &'r mut [u64],
+    /// The blocks that are kept, from column `first_block` on.
+    blocks: &'r mut [Block],
+    first_block: u32,
+    /// Blocks that end with no more than corrections.
+    end_of_band_run: &'r mut u32,
 }
 
-impl Refinement<'_, '_> {
+impl BandRun<'_, '_> {
+    /// Decodes the blocks, at least one and none after one that is damaged. Returns how many.
     #[inline(always)]
-    fn block(&mut self, table: &HuffmanTable, end_of_band_run: &mut u32, bad_codes: &mut u32) {
+    pub(crate) fn decode(self) -> u32 {
+        match self.kind {
+            BandKind::First(table) => self.each_block::<false>(table),
+            BandKind::Refinement(table) => self.each_block::<true>(table),
+        }
+    }
+
+    #[inline(always)]
+    fn each_block<const REFINES: bool>(self, table: &HuffmanTable) -> u32 {
+        let bits = self.cursor.reader.bits();
+        let end_of_band_run = *self.end_of_band_run;
+        let mut decoder = BandDecoder { cursor: self.cursor, band: self.band, bits, end_of_band_run };
+        // Takes what is decoded of blocks that are not kept.
+        let mut unwanted = [0; 64];
+        let mut decoded = 0;
+        for (column, mask) in (self.first_column..).zip(self.masks) {
+            if decoder.bits.overdrawn() || decoder.cursor.bad_codes > 0 {
+                break;
+            }
+            let index = column.wrapping_sub(self.first_block) as usize;
+            let block = self.blocks.get_mut(index).unwrap_or(&mut unwanted);
+            if REFINES {
+                decoder.refined(table, block, mask);
+            } else {
+                decoder.first(table, block, mask);
+            }
+            decoded += 1;
+        }
+        *self.end_of_band_run = decoder.end_of_band_run;
+        let bits = decoder.bits;
+        self.cursor.reader.set_bits(bits);
+        decoded
+    }
+}
+
+/// Decodes the blocks of a band, the reader's bits in registers.
+struct BandDecoder<'r, 'a> {
+    cursor: &'r mut ScanCursor<'a>,
+    band: &'r Band,
+    bits: Bits,
+    end_of_band_run: u32,
+}
+
+impl BandDecoder<'_, '_> {
+    #[inline(always)]
+    fn refill(&mut self) {
+        self.bits = self.cursor.reader.refilled(self.bits);
+    }
+
+    /// One block of a first scan.
+    #[inline(always)]
+    fn first(&mut self, table: &HuffmanTable, block: &mut Block, mask: &mut u64) {
+        if self.end_of_band_run > 0 {
+            self.end_of_band_run -= 1;
+            return;
+        }
         let mut k = self.band.start;
-        if *end_of_band_run == 0 {
+        while k <= self.band.end {
+            self.refill();
+            let symbol = table.decode_bits(&mut self.bits, &mut self.cursor.bad_codes);
+            let mut value = symbol.value();
+            if value == 0 {
+                match (symbol.size(), symbol.run()) {
+                    (0, 15) => {
+                        k += 16;
+                        continue;
+                    }
+                    (0, run) => {
+                        self.end_of_band_run = self.take_end_of_band_run(run) - 1;
+                        return;
+                    }
+                    (size, _) => value = self.bits.take_signed(size),
+                }
+            }
+            k += symbol.run();
+            let stored = (value << self.band.low) as i16;
+            let index = k.min(63);
+            // A repeated scan overwrites; a shift out of 16 bits leaves 0.
+            *mask = *mask & !(1 << index) | u64::from(stored != 0) << index;
+            block[usize::from(NATURAL[(k & 127) as usize] & 63)] = stored;
+            k += 1;
+        }
+    }
+
+    /// Blocks that end with this one (EOBn).
+    #[inline(always)]
+    fn take_end_of_band_run(&mut self, size: u32) -> u32 {
+        if size == 0 { 1 } else { (1 << size) + self.bits.take(size) }
+    }
+
+    /// One block of a refinement.
+    #[inline(always)]
+    fn refined(&mut self, table: &HuffmanTable, block: &mut Block, mask: &mut u64) {
+        let mut k = self.band.start;
+        if self.end_of_band_run == 0 {
             while k <= self.band.end {
-                self.reader.refill();
-                let symbol = table.decode(self.reader, bad_codes);
+                self.refill();
+                let symbol = table.decode_bits(&mut self.bits, &mut self.cursor.bad_codes);
                 let mut new_value = 0;
                 if symbol.size() != 0 {
                     // Only size 1 is right; libjpeg takes any as 1 and warns.
-                    *bad_codes += u32::from(symbol.size() != 1);
-                    new_value = if self.reader.take(1) != 0 { 1i32 } else { -1 } << self.band.low;
+                    self.cursor.bad_codes += u32::from(symbol.size() != 1);
+                    new_value = if self.bits.take(1) != 0 { 1i32 } else { -1 } << self.band.low;
                 } else if symbol.run() != 15 {
-                    let run = symbol.run();
-                    *end_of_band_run = 1 << run;
-                    if run > 0 {
-                        self.reader.refill();
-                        *end_of_band_run += self.reader.take(run);
-                    }
+                    self.end_of_band_run = self.take_end_of_band_run(symbol.run());
                     break;
                 }
-                k = self.correct_and_skip(k, symbol.run());
+                // The zero behind as many others, or what follows the band.
+                let mut zeros = !*mask & self.band.from(k);
+                for _ in 0..symbol.run() {
+                    zeros &= zeros.wrapping_sub(1);
+                }
+                let end = if zeros == 0 { self.band.end + 1 } else { zeros.trailing_zeros() };
+                self.correct(block, *mask & self.band.from(k) & (u64::MAX >> (64 - end)));
+                k = end;
                 if new_value != 0 {
-                    let index = k.min(63);
-                    *self.mask |= 1 << index;
-                    if let Some(block) = &mut self.block {
-                        block[usize::from(NATURAL[k as usize] & 63)] = new_value as i16;
-                    }
+                    *mask |= 1 << k.min(63);
+                    block[usize::from(NATURAL[(k & 127) as usize] & 63)] = new_value as i16;
                 }
                 k += 1;
             }
         }
-        if *end_of_band_run > 0 {
-            self.correct_rest(k);
-            *end_of_band_run -= 1;
+        if self.end_of_band_run > 0 {
+            self.correct(block, *mask & self.band.from(k));
+            self.end_of_band_run -= 1;
         }
     }
 
-    /// Corrects nonzero coefficients from `k` on and passes `zeros` zero ones; returns the index of the
-    /// zero after those, or the one after the band.
+    /// Corrects the coefficients of a mask, one bit each.
     #[inline(always)]
-    fn correct_and_skip(&mut self, mut k: u32, mut zeros: u32) -> u32 {
-        while k <= self.band.end {
-            if *self.mask >> k & 1 != 0 {
-                self.correct(k);
-            } else if zeros == 0 {
-                break;
-            } else {
-                zeros -= 1;
-            }
-            k += 1;
-        }
-        k
-    }
-
-    /// Corrects all nonzero coefficients from `k` to the end of the band.
-    #[inline(always)]
-    fn correct_rest(&mut self, k: u32) {
-        let from_k = u64::MAX.checked_shl(k).unwrap_or(0);
-        let mut nonzero = *self.mask & self.band.mask & from_k;
+    fn correct(&mut self, block: &mut Block, mut nonzero: u64) {
+        /// A refill gives as many bits, and more.
+        const AT_ONCE: u32 = 32;
+        let bit = 1i16 << self.band.low;
         while nonzero != 0 {
-            self.correct(nonzero.trailing_zeros());
-            nonzero &= nonzero - 1;
-        }
-    }
-
-    #[inline(always)]
-    fn correct(&mut self, k: u32) {
-        self.reader.refill();
-        if self.reader.take(1) == 0 {
-            return;
-        }
-        if let Some(block) = &mut self.block {
-            let coefficient = &mut block[usize::from(NATURAL[k as usize] & 63)];
-            let bit = 1i16 << self.band.low;
-            // A repeated scan must not add the bit twice.
-            if *coefficient & bit == 0 {
-                let step = if *coefficient >= 0 { bit } else { bit.wrapping_neg() };
-                *coefficient = coefficient.wrapping_add(step);
+            self.refill();
+            for _ in 0..nonzero.count_ones().min(AT_ONCE) {
+                let zigzag = nonzero.trailing_zeros() as usize & 63;
+                let coefficient = &mut block[usize::from(NATURAL[zigzag] & 63)];
+                // No branches: the bits are as good as random. A repeated scan must not add the bit twice.
+                let applies = self.bits.take(1) as i16 & i16::from(*coefficient & bit == 0);
+                let sign = *coefficient >> 15;
+                let step = (bit ^ sign).wrapping_sub(sign);
+                *coefficient = coefficient.wrapping_add(step & applies.wrapping_neg());
+                nonzero &= nonzero - 1;
             }
         }
+    }
+}
+
+impl Band {
+    /// The band's bits of a mask from zigzag index `k` on.
+    #[inline(always)]
+    fn from(&self, k: u32) -> u64 {
+        self.mask & u64::MAX.checked_shl(k).unwrap_or(0)
     }
 }

@@ -12,11 +12,16 @@ use super::vector::Vector;
 use super::{convert, transform};
 use crate::codestream::ColorModel;
 use crate::cpu::upsample;
-use crate::entropy::{BlockSink, McuRun, PieceDecoder};
+use crate::entropy::{BandRun, BlockSink, McuRun, PieceDecoder};
 use crate::pixels::PixelFormat;
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn decode_mcus<S: BlockSink>(run: McuRun<S>) -> u32 {
+    run.decode()
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+pub(super) fn decode_band(run: BandRun) -> u32 {
     run.decode()
 }
 
