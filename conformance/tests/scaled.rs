@@ -72,7 +72,8 @@ fn batches_of_all_scales_give_what_single_decodes_on_the_cpu_give() {
             (jpeg, DecodeOptions::default().scale(scale).format(format))
         })
         .collect();
-    for backend in backends::present().iter().filter(|backend| backend.name() != "cuda") {
+    // nvJPEG decodes what is not scaled, and not exactly.
+    for backend in backends::present().iter().filter(|backend| backend.name() != "nvjpeg") {
         for (image, (jpeg, options)) in backend.decode_batch(&requests).into_iter().zip(&requests) {
             match (image, on_cpu(jpeg, options)) {
                 (Ok(image), Ok(alone)) => {
