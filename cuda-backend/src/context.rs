@@ -277,7 +277,7 @@ impl CudaBackend {
             device,
         });
         let mut backend = CudaBackend {
-            capabilities: Capabilities::new(NAME, false, usize::MAX),
+            capabilities: Capabilities::new(NAME, support == RouteSupport::NONE, usize::MAX),
             threads: Vec::new(),
             worker,
             version,

@@ -1,8 +1,10 @@
-//! isopel's CUDA backend: nvJPEG's engines and kernels, held to the promises of the other backends.
+//! isopel's CUDA backend: kernels that decode from a file's bytes to exact pixels, and, if asked for, nvJPEG's engines,
+//! held to the promises of the other backends.
 //!
-//! Whatever decodes an image - the GPU's JPEG engines, nvJPEG on the SMs, isopel on the CPU - decodes into memory that
-//! only the backend owns. One kernel then writes the caller's memory: region, orientation, format and pitch in one pass,
-//! behind what the caller names. So both edges hold on every route, though the engines themselves heed no stream.
+//! Whatever decodes an image - isopel's kernels, the GPU's JPEG engines, nvJPEG on the SMs, isopel on the CPU - decodes
+//! into memory that only the backend owns. One kernel then writes the caller's memory: region, orientation, format and
+//! pitch in one pass, behind what the caller names. So both edges hold on every route, though the engines themselves heed
+//! no stream.
 //!
 //! Building needs nothing of CUDA; driver and nvJPEG are found at run time, and [`CudaUnavailable`] says what is missing.
 

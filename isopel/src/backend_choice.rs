@@ -24,8 +24,8 @@ pub enum BackendChoice {
     Cpu,
     /// Any GPU, through wgpu; exact. Needs the feature `wgpu`.
     Wgpu,
-    /// NVIDIA GPUs, through nvJPEG; within a bound of exact that depends on the [route](crate::Report::route). Needs the
-    /// feature `cuda`.
+    /// NVIDIA GPUs, through isopel's own kernels; exact. Backends that were opened to use nvJPEG are within a bound of exact
+    /// that depends on the [route](crate::Report::route). Needs the feature `cuda`.
     Cuda,
 }
 

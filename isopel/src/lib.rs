@@ -27,8 +27,8 @@
 //! With the feature `wgpu`, a [`Decoder`] also decodes on any GPU, to the same bytes, and `isopel::wgpu` has the backend
 //! for pixels that stay there: buffers, textures and command encoders of the caller's.
 //!
-//! With the feature `cuda`, a [`Decoder`] decodes with nvJPEG on NVIDIA GPUs, within a level or three of the same pixels
-//! by route, and `isopel::cuda_backend` has the backend for pixels that stay there, ordered by the caller's streams.
+//! With the feature `cuda`, a [`Decoder`] decodes on NVIDIA GPUs, to the same pixels, and `isopel::cuda_backend` has the
+//! backend for pixels that stay there, ordered by the caller's streams.
 //!
 //! The package also holds the `isopel` command, behind the feature `cli`, which is on by default. Libraries depend
 //! on isopel with `default-features = false`.

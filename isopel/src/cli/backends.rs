@@ -16,7 +16,7 @@ use super::verdict::{Stop, Verdict, with_sources};
 #[derive(Debug, Args)]
 #[command(after_help = "An exact backend gives libjpeg-turbo's pixels to the byte. 'threads' is how many images it \
     decodes at the same time; with wgpu, how many it entropy-decodes on the CPU.\n\n\
-    A bounded one may differ by as much as its routes say: cuda's engines by 1, its other routes by 3.\n\n\
+    With cuda, programs can ask for nvJPEG instead, which may differ: its engines by 1, its other routes by 3.\n\n\
     GPUs need a build with the feature wgpu or cuda: cargo run --release --features wgpu,cuda -- backends")]
 pub(crate) struct BackendsArgs {
     #[command(flatten)]
