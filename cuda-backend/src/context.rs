@@ -304,6 +304,7 @@ impl CudaBackend {
             Ok(())
         };
         if self.worker.exact.is_some() {
+            start("isopel-stage".into(), Worker::stage_submissions)?;
             start("isopel-finish".into(), Worker::finish_waves)?;
         }
         (0..engines).try_for_each(|index| start(format!("isopel-engine-{index}"), Worker::feed_engines))?;
@@ -415,7 +416,7 @@ impl Drop for CudaBackend {
     fn drop(&mut self) {
         self.worker.active.wait_for_none();
         self.worker.queues.close();
-        self.worker.exact.iter().for_each(|exact| exact.finishing.close());
+        self.worker.exact.iter().for_each(ExactDecoder::close);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }

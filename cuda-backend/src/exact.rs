@@ -24,10 +24,10 @@ use rayon::prelude::*;
 use crate::driver::{Device, DeviceMemory, Event, PinnedMemory, Stream};
 use crate::fence::Flight;
 use crate::pool::CpuJob;
+use crate::queue::WorkQueue;
 use crate::staging::{Lease, Ring};
 use crate::worker::Worker;
-pub(crate) use finish::FinishQueue;
-use finish::{Decoding, Finished};
+use finish::{Decoding, Finished, QueuedWave};
 use kernels::Kernels;
 use prepare::StagedImage;
 use wave::{Grids, Member, Wave};
@@ -46,7 +46,10 @@ pub(crate) struct ExactDecoder {
     wave_bytes: usize,
     /// Waves whose memory the next ones use.
     spare_waves: Mutex<Vec<Wave>>,
-    pub(crate) finishing: FinishQueue,
+    /// Submissions. One thread takes them one after the other, so that the device has the first wave while the next is
+    /// being staged.
+    incoming: WorkQueue<Vec<CpuJob>>,
+    finishing: WorkQueue<QueuedWave>,
 }
 
 /// Images of one wave.
@@ -96,7 +99,8 @@ impl ExactDecoder {
             memory: Ring::new(device, memory),
             wave_bytes: memory / 3,
             spare_waves: Mutex::default(),
-            finishing: FinishQueue::default(),
+            incoming: WorkQueue::default(),
+            finishing: WorkQueue::default(),
         })
     }
 
@@ -107,8 +111,36 @@ impl ExactDecoder {
         self.memory.drain();
     }
 
+    /// Hands over the jobs of one submission.
+    pub(crate) fn put(&self, jobs: Vec<CpuJob>) {
+        self.incoming.put(jobs);
+    }
+
+    /// Lets the threads end once their queues are empty.
+    pub(crate) fn close(&self) {
+        self.incoming.close();
+        self.finishing.close();
+    }
+
+    /// The life of the thread that stages and queues.
+    pub(crate) fn stage_submissions(&self, worker: &Arc<Worker>) {
+        while let Some(jobs) = self.incoming.next() {
+            let others = self.take(worker, jobs);
+            if !others.is_empty() {
+                worker.prepare_in_parts(others);
+            }
+        }
+    }
+
+    /// The life of the thread that sees to queued waves.
+    pub(crate) fn finish_waves(&self, worker: &Arc<Worker>) {
+        while let Some(wave) = self.finishing.next() {
+            finish::finish(worker, wave);
+        }
+    }
+
     /// Takes those jobs of one submission that the kernels decode, and gives back the others.
-    pub(crate) fn take(&self, worker: &Arc<Worker>, jobs: Vec<CpuJob>) -> Vec<CpuJob> {
+    fn take(&self, worker: &Arc<Worker>, jobs: Vec<CpuJob>) -> Vec<CpuJob> {
         let mut others = Vec::new();
         let mut jobs = jobs.into_iter();
         loop {
@@ -122,7 +154,7 @@ impl ExactDecoder {
 
     fn take_part(&self, worker: &Arc<Worker>, jobs: Vec<CpuJob>) -> Vec<CpuJob> {
         let Some(flight) = jobs.first().map(|job| job.ticket.flight().clone()) else { return jobs };
-        let (staged, mut images, others) = match self.stage(jobs) {
+        let (staged, mut images, others) = match self.stage(worker, jobs) {
             Ok(staged) => staged,
             Err(jobs) => return jobs,
         };
@@ -136,7 +168,7 @@ impl ExactDecoder {
     }
 
     /// Stages jobs; gives back those that the kernels do not take, or all if there is no pinned memory.
-    fn stage(&self, jobs: Vec<CpuJob>) -> Result<StagedJobs, Vec<CpuJob>> {
+    fn stage(&self, worker: &Worker, jobs: Vec<CpuJob>) -> Result<StagedJobs, Vec<CpuJob>> {
         let rooms: Vec<usize> = jobs.iter().map(|job| staged_room(job.jpeg.len())).collect();
         let Ok(mut staged) = self.staged.lease(rooms.iter().sum()) else { return Err(jobs) };
         let subsequence_bytes = subsequence_bytes(jobs.iter().map(|job| job.jpeg.len()).sum());
@@ -149,11 +181,12 @@ impl ExactDecoder {
             first_byte += room;
             rest = after;
         }
-        let looked: Vec<(usize, Looked)> = jobs
-            .into_par_iter()
-            .zip(slots)
-            .map(|(job, (first_byte, slot))| (first_byte, look_at(job, subsequence_bytes, slot)))
-            .collect();
+        let look = |(job, (first_byte, slot))| (first_byte, look_at(job, subsequence_bytes, slot));
+        let looked: Vec<(usize, Looked)> = match jobs.len() {
+            // Nothing is gained by another thread.
+            1 => jobs.into_iter().zip(slots).map(look).collect(),
+            _ => worker.preparing.install(|| jobs.into_par_iter().zip(slots).map(look).collect()),
+        };
         let (mut others, mut images) = (Vec::new(), Vec::new());
         for (first_byte, looked) in looked {
             match looked {
@@ -188,7 +221,7 @@ impl ExactDecoder {
         match queued {
             Ok(decoding) => {
                 let decoded = decoding.decoded.clone();
-                self.finishing.put(decoding, finished);
+                self.finishing.put((decoding, finished));
                 Some(decoded)
             }
             Err(error) if error.kind == isopel_core::BackendErrorKind::DeviceLost => {

@@ -20,6 +20,7 @@ mod fence;
 mod kernels;
 mod nvjpeg;
 mod pool;
+mod queue;
 mod route;
 mod scan_check;
 mod staging;

@@ -28,9 +28,6 @@ pub enum CudaAfter {
     Events(Vec<CallerEvent>),
 }
 
-/// Jobs that are looked at before the first of them is handed on: one call to the engines.
-const JOBS_AT_ONCE: usize = 64;
-
 /// Bytes of pixels that are on their way to the host at once, one picture excepted.
 const DOWNLOAD_BYTES: usize = 512 << 20;
 
@@ -168,24 +165,12 @@ impl CudaBackend {
         }
     }
 
-    /// Looks at jobs on the backend's threads and hands them on.
+    /// Hands jobs to the backend's threads.
     fn start(&self, jobs: Vec<CpuJob>) {
-        let worker = self.worker.clone();
-        self.worker.preparing.spawn_fifo(move || {
-            let others = match &worker.exact {
-                Some(exact) => exact.take(&worker, jobs),
-                None => jobs,
-            };
-            let mut jobs = others.into_iter();
-            loop {
-                let part: Vec<CpuJob> = jobs.by_ref().take(JOBS_AT_ONCE).collect();
-                if part.is_empty() {
-                    return;
-                }
-                let prepared: Vec<_> = part.into_par_iter().filter_map(|job| worker.prepare(job)).collect();
-                worker.put(prepared);
-            }
-        });
+        match &self.worker.exact {
+            Some(exact) => exact.put(jobs),
+            None => self.worker.prepare_in_parts(jobs),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use isopel_core::{
     BackendError, Codestream, DecodeOptions, DecodePlan, Error, Rect, Region, Report, Route, cpu, decode_coefficients,
 };
 use isopel_nvjpeg_sys::nvjpegBackend_t;
+use rayon::prelude::*;
 
 use crate::canonical::canonical;
 use crate::context::{Ordering, ScanCheck};
@@ -57,6 +58,8 @@ pub(crate) struct Worker {
     pub(crate) in_flight: Mutex<VecDeque<(Arc<Event>, Vec<Owner>)>>,
 }
 
+/// Jobs that are looked at before the first of them is handed on: one call to the engines.
+const JOBS_AT_ONCE: usize = 64;
 /// Rows of staging memory begin at multiples of this.
 const PITCH_ALIGNMENT: usize = 16;
 /// Pictures in staging memory begin at multiples of this.
@@ -169,11 +172,30 @@ impl Worker {
         self.decoding.spawn_fifo(move || worker.decode_on_cpu(job));
     }
 
-    /// The life of the thread that sees to decoded waves.
+    /// Life of the exact route's first thread.
+    pub(crate) fn stage_submissions(self: &Arc<Self>) {
+        self.exact.iter().for_each(|exact| exact.stage_submissions(self));
+    }
+
+    /// Life of its second.
     pub(crate) fn finish_waves(self: &Arc<Self>) {
-        if let Some(exact) = &self.exact {
-            exact.finishing.run(self);
-        }
+        self.exact.iter().for_each(|exact| exact.finish_waves(self));
+    }
+
+    /// Looks at jobs on the backend's threads and hands them on, some at a time.
+    pub(crate) fn prepare_in_parts(self: &Arc<Self>, jobs: Vec<CpuJob>) {
+        let worker = self.clone();
+        self.preparing.spawn_fifo(move || {
+            let mut jobs = jobs.into_iter();
+            loop {
+                let part: Vec<CpuJob> = jobs.by_ref().take(JOBS_AT_ONCE).collect();
+                if part.is_empty() {
+                    return;
+                }
+                let prepared: Vec<_> = part.into_par_iter().filter_map(|job| worker.prepare(job)).collect();
+                worker.put(prepared);
+            }
+        });
     }
 
     /// Sets up what the engines' calls need, so that later calls of any size begin at once.

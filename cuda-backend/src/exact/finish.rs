@@ -1,8 +1,7 @@
 //! What comes after a wave was queued: its flags are read once it is decoded, which never waits for the caller's work.
 //! Then its jobs are known to be queued, or go to the CPU.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use isopel_core::Report;
 
@@ -14,7 +13,7 @@ use crate::worker::Worker;
 
 /// A queued wave.
 #[derive(Debug)]
-pub(super) struct Decoding {
+pub(crate) struct Decoding {
     /// Behind the flags.
     pub(super) decoded: Arc<Event>,
     /// Behind the pixels.
@@ -26,62 +25,16 @@ pub(super) struct Decoding {
 
 /// A job, and what it comes to if it has no flag.
 #[derive(Debug)]
-pub(super) struct Finished {
+pub(crate) struct Finished {
     pub(super) job: CpuJob,
     pub(super) report: Report,
 }
 
-/// Queued waves, in their order.
-#[derive(Debug, Default)]
-pub(crate) struct FinishQueue {
-    state: Mutex<State>,
-    changed: Condvar,
-}
+/// A queued wave and its jobs.
+pub(crate) type QueuedWave = (Decoding, Vec<Finished>);
 
-#[derive(Debug, Default)]
-struct State {
-    waves: VecDeque<(Decoding, Vec<Finished>)>,
-    closing: bool,
-}
-
-impl FinishQueue {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    pub(super) fn put(&self, decoding: Decoding, images: Vec<Finished>) {
-        self.lock().waves.push_back((decoding, images));
-        self.changed.notify_one();
-    }
-
-    /// Lets the thread end once the queue is empty.
-    pub(crate) fn close(&self) {
-        self.lock().closing = true;
-        self.changed.notify_all();
-    }
-
-    fn next(&self) -> Option<(Decoding, Vec<Finished>)> {
-        let mut state = self.lock();
-        loop {
-            if let Some(wave) = state.waves.pop_front() {
-                return Some(wave);
-            }
-            if state.closing {
-                return None;
-            }
-            state = self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
-        }
-    }
-
-    /// The thread's life.
-    pub(crate) fn run(&self, worker: &Arc<Worker>) {
-        while let Some((decoding, images)) = self.next() {
-            finish(worker, decoding, images);
-        }
-    }
-}
-
-fn finish(worker: &Arc<Worker>, decoding: Decoding, images: Vec<Finished>) {
+/// Waits for a wave's flags, and tells its jobs.
+pub(super) fn finish(worker: &Arc<Worker>, (decoding, images): QueuedWave) {
     let Decoding { decoded, written, mut descriptions, flags_at } = decoding;
     if let Err(error) = decoded.wait() {
         descriptions.guard(Vec::new());

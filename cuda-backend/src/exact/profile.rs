@@ -12,6 +12,7 @@ use crate::error::failed;
 use crate::fence::{Flight, Ticket};
 use crate::pool::CpuJob;
 use crate::target::CudaTarget;
+use crate::worker::Worker;
 
 /// How often a wave is decoded; the last time counts. Idle devices lower their clocks.
 const REPETITIONS: usize = 40;
@@ -31,15 +32,15 @@ impl CudaBackend {
             target: job.target,
         });
         match &self.worker.exact {
-            Some(exact) => Ok(exact.profile(jobs.collect())?),
+            Some(exact) => Ok(exact.profile(&self.worker, jobs.collect())?),
             None => Ok(Vec::new()),
         }
     }
 }
 
 impl ExactDecoder {
-    fn profile(&self, jobs: Vec<CpuJob>) -> Result<Vec<(&'static str, Duration)>, BackendError> {
-        let (staged, images, _) = self.stage(jobs).map_err(|_| failed("no pinned memory"))?;
+    fn profile(&self, worker: &Worker, jobs: Vec<CpuJob>) -> Result<Vec<(&'static str, Duration)>, BackendError> {
+        let (staged, images, _) = self.stage(worker, jobs).map_err(|_| failed("no pinned memory"))?;
         if images.is_empty() {
             return Err(failed("no image is one for the kernels"));
         }
