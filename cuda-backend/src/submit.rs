@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use crate::context::{CudaBackend, Ordering};
 use crate::error::failed;
+use crate::exact::ExactDecoder;
 use crate::fence::{Before, CudaFence, Flight, Ticket};
 use crate::pool::CpuJob;
 use crate::target::{CallerEvent, CallerStream, CudaTarget};
@@ -172,11 +173,11 @@ impl CudaBackend {
     fn start(&self, jobs: Vec<CpuJob>) {
         let worker = self.worker.clone();
         self.worker.preparing.spawn_fifo(move || {
-            let others = match &worker.exact {
-                Some(exact) => exact.take(&worker, jobs),
-                None => jobs,
-            };
-            let mut jobs = others.into_iter();
+            if let Some(exact) = &worker.exact {
+                let others = exact.take(&worker, jobs);
+                return others.into_iter().for_each(|job| ExactDecoder::spawn_packing(&worker, job));
+            }
+            let mut jobs = jobs.into_iter();
             loop {
                 let part: Vec<CpuJob> = jobs.by_ref().take(JOBS_AT_ONCE).collect();
                 if part.is_empty() {
