@@ -21,7 +21,8 @@ pub enum Route {
     WgpuFromCoefficients,
     /// isopel's own decoder on the CPU, the pixels then copied to the target by wgpu; exact.
     WgpuUpload,
-    /// isopel's own CUDA kernels, entropy decoding included; exact.
+    /// isopel's own CUDA kernels, entropy decoding included but for progressive and irregular files, which the CPU reads;
+    /// exact.
     CudaExact,
     /// nvJPEG on the GPU's JPEG engines; within a bound of exact.
     CudaEngines,

@@ -120,8 +120,8 @@ impl CudaOptions {
     }
 }
 
-/// Decodes on an NVIDIA GPU into memory of the caller's: by isopel's own kernels, or, if asked to, by the JPEG engines.
-/// What neither takes is decoded on the CPU and copied.
+/// Decodes on an NVIDIA GPU into memory of the caller's: by isopel's own kernels, for which the CPU reads the scans of
+/// progressive files, or, if asked to, by the JPEG engines. What neither takes is decoded on the CPU and copied.
 ///
 /// ```no_run
 /// use isopel_core::{Backend, DecodeOptions, Job};

@@ -3,13 +3,15 @@
 //!
 //! Input: jobs of one submission. They are staged into pinned memory, uploaded, and decoded as one wave into memory of
 //! the backend's, at once, whatever the caller's streams are doing. One kernel behind the caller's work then writes the
-//! pixels. Images that the kernels flag are left out by it and go to the CPU.
+//! pixels. Images that the kernels flag are left out by it and go to the CPU. Files whose scans the kernels do not read,
+//! progressive ones above all, are read on the CPU and come here as coefficients.
 
 #![allow(unsafe_code)]
 
 mod finish;
 mod kernels;
 mod layout;
+mod packed;
 mod prepare;
 mod profile;
 mod wave;
@@ -29,6 +31,7 @@ use crate::staging::{Lease, Ring};
 use crate::worker::Worker;
 use finish::{Decoding, Finished, QueuedWave};
 use kernels::Kernels;
+use packed::SpareCoefficients;
 use prepare::StagedImage;
 use wave::{Grids, Member, Wave};
 
@@ -46,6 +49,8 @@ pub(crate) struct ExactDecoder {
     wave_bytes: usize,
     /// Waves whose memory the next ones use.
     spare_waves: Mutex<Vec<Wave>>,
+    /// The same for coefficients.
+    spare_coefficients: SpareCoefficients,
     /// Submissions. One thread takes them one after the other, so that the device has the first wave while the next is
     /// being staged.
     incoming: WorkQueue<Vec<CpuJob>>,
@@ -99,6 +104,7 @@ impl ExactDecoder {
             memory: Ring::new(device, memory),
             wave_bytes: memory / 3,
             spare_waves: Mutex::default(),
+            spare_coefficients: SpareCoefficients::default(),
             incoming: WorkQueue::default(),
             finishing: WorkQueue::default(),
         })
@@ -125,10 +131,7 @@ impl ExactDecoder {
     /// The life of the thread that stages and queues.
     pub(crate) fn stage_submissions(&self, worker: &Arc<Worker>) {
         while let Some(jobs) = self.incoming.next() {
-            let others = self.take(worker, jobs);
-            if !others.is_empty() {
-                worker.prepare_in_parts(others);
-            }
+            self.take(worker, jobs).into_iter().for_each(|job| Self::spawn_packing(worker, job));
         }
     }
 

@@ -432,7 +432,7 @@ impl Worker {
         in_flight.iter().for_each(|(event, _)| drop(event.wait()));
     }
 
-    fn decode_on_cpu(&self, job: CpuJob) {
+    pub(crate) fn decode_on_cpu(&self, job: CpuJob) {
         let CpuJob { ticket, jpeg, options, target } = job;
         let decode = || {
             let codestream = Codestream::parse(&jpeg, &options.limits)?;

@@ -100,6 +100,11 @@ impl Kernels {
     /// Launches that decode a wave to samples of its components, in their order.
     pub(super) fn decoding(&self, grids: &Grids) -> Vec<Launch> {
         let launch = |name, function, blocks, threads| Launch { name, function, blocks, threads };
+        let idct = launch("dequant_idct", self.dequant_idct, grids.idct, THREADS);
+        if grids.groups == 0 {
+            // The CPU has read all scans.
+            return vec![idct];
+        }
         let mut launches = vec![
             launch("synchronise", self.synchronise, grids.groups, THREADS),
             launch("join_groups", self.join_groups, grids.groups.div_ceil(WARP), WARP),
@@ -113,10 +118,7 @@ impl Kernels {
                 launch("scan_totals, again", self.scan_totals, grids.scans, WARP),
             ]);
         }
-        launches.extend([
-            launch("write_symbols", self.write_symbols, grids.groups, THREADS),
-            launch("dequant_idct", self.dequant_idct, grids.idct, THREADS),
-        ]);
+        launches.extend([launch("write_symbols", self.write_symbols, grids.groups, THREADS), idct]);
         launches
     }
 

@@ -1,9 +1,9 @@
-//! What one image adds to a wave: its staged data, components and outputs, counted from its own beginnings.
+//! What one image adds to a wave: its staged data or coefficients, components and outputs, counted from its own beginnings.
 
 use isopel_core::subsequences::{LookupTable, StagedPlan, StagedScan, symbol_slots};
 use isopel_core::{
-    Codestream, CoefficientReport, DecodePlan, HuffmanClass, HuffmanSpec, PixelLayout, PlaneWriting, Report, Route,
-    Scale, Upsampling, ZIGZAG,
+    Codestream, CoefficientReport, DecodePlan, HuffmanClass, HuffmanSpec, PackedCoefficients, PixelLayout,
+    PlaneWriting, Report, Route, Scale, Upsampling, ZIGZAG,
 };
 
 use super::layout::{Component, IDCT_BLOCKS, McuBlock, Output, Scan, TILE_HEIGHT, TILE_WIDTH};
@@ -19,8 +19,11 @@ pub(super) struct StagedImage {
     pub(super) quant: Vec<u32>,
     /// With targets counted from the target's first byte.
     pub(super) outputs: Vec<Output>,
+    /// Headers that the kernels write.
     pub(super) header_count: usize,
     pub(super) plane_bytes: usize,
+    /// Where its symbols begin in its data, behind its headers, if the CPU has read its scans.
+    pub(super) first_symbol_byte: Option<usize>,
     pub(super) report: Report,
 }
 
@@ -30,6 +33,11 @@ pub(super) struct ImageScan {
     /// Tables of the pairs, DC and AC by turns.
     pub(super) tables: Vec<(HuffmanClass, HuffmanSpec)>,
 }
+
+/// Bytes of a block's header: first symbol and number of symbols.
+const HEADER_BYTES: usize = 8;
+/// What a plan without scans says of subsequences.
+const SHORTEST_SUBSEQUENCE: u32 = 16;
 
 /// Planes begin at multiples of this.
 const PLANE_ALIGNMENT: usize = 256;
@@ -49,6 +57,47 @@ impl StagedImage {
         let staged = StagedPlan::stage(plan, subsequence_bytes, data).ok()?;
         let scans =
             staged.scans.iter().map(|scan| image_scan(plan.codestream(), &staged, scan)).collect::<Option<_>>()?;
+        let found =
+            CoefficientReport { warnings: plan.codestream().warnings(), valid_rows: plan.region().rect().height };
+        let header_count = staged.windows.iter().map(|window| window.count()).sum();
+        Some(StagedImage { scans, header_count, ..Self::with_pixels(plan, layout, staged, found) })
+    }
+
+    /// Bytes of an image's data that is made of coefficients.
+    pub(super) fn packed_len(packed: &PackedCoefficients) -> usize {
+        HEADER_BYTES * packed.headers().len() + 4 * packed.symbols().len()
+    }
+
+    /// Puts what the CPU has read into `data`, of [`packed_len`](Self::packed_len) bytes: headers as the kernels read
+    /// them, then symbols. `None` if there are more symbols than headers can point to.
+    pub(super) fn from_packed(
+        plan: &DecodePlan,
+        layout: &PixelLayout,
+        packed: &PackedCoefficients,
+        found: CoefficientReport,
+        data: &mut [u8],
+    ) -> Option<Self> {
+        if packed.symbols().len() >= PackedCoefficients::MAX_SYMBOLS {
+            return None;
+        }
+        let (headers, symbols) = data.split_at_mut(HEADER_BYTES * packed.headers().len());
+        for (place, header) in headers.as_chunks_mut::<HEADER_BYTES>().0.iter_mut().zip(packed.headers()) {
+            let (first, count) = (header >> 7, header & 127);
+            *place = (u64::from(count) << 32 | u64::from(first)).to_ne_bytes();
+        }
+        symbols.copy_from_slice(super::layout::bytes_of(packed.symbols()));
+        let staged = StagedPlan {
+            subsequence_bytes: SHORTEST_SUBSEQUENCE,
+            data_len: data.len(),
+            scans: Vec::new(),
+            windows: packed.windows().to_vec(),
+        };
+        let first_symbol_byte = Some(HEADER_BYTES * packed.headers().len());
+        Some(StagedImage { first_symbol_byte, ..Self::with_pixels(plan, layout, staged, found) })
+    }
+
+    /// Components and outputs, without scans.
+    fn with_pixels(plan: &DecodePlan, layout: &PixelLayout, staged: StagedPlan, found: CoefficientReport) -> Self {
         let (mut components, mut quant) = (Vec::new(), Vec::new());
         let mut plane_bytes: usize = 0;
         for (component, window) in plan.components().iter().zip(&staged.windows) {
@@ -81,18 +130,17 @@ impl StagedImage {
             );
             plane_bytes += (plane_stride as usize * window.rows as usize * 8).next_multiple_of(PLANE_ALIGNMENT);
         }
-        let found =
-            CoefficientReport { warnings: plan.codestream().warnings(), valid_rows: plan.region().rect().height };
-        Some(StagedImage {
-            scans,
+        StagedImage {
+            scans: Vec::new(),
             components,
             quant,
             outputs: (0..layout.planes().len()).map(|plane| output(plan, layout, plane)).collect(),
-            header_count: staged.windows.iter().map(|window| window.count()).sum(),
+            header_count: 0,
             plane_bytes,
+            first_symbol_byte: None,
             report: Report::new(plan, layout, Route::CudaExact, found),
             staged,
-        })
+        }
     }
 
     /// Bytes of device memory that decoding takes, but for what is uploaded.

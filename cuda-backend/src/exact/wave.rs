@@ -24,6 +24,8 @@ pub(super) struct Wave {
     groups: Vec<Group>,
     recounted: Vec<u32>,
     components: Vec<Component>,
+    /// Of each component, where its symbols begin in the data, if they are uploaded; its headers are then too.
+    uploaded_symbols: Vec<Option<u64>>,
     idct_groups: Vec<u32>,
     quant: Vec<u32>,
     outputs: Vec<Output>,
@@ -119,6 +121,7 @@ impl Wave {
         self.groups.clear();
         self.recounted.clear();
         self.components.clear();
+        self.uploaded_symbols.clear();
         self.idct_groups.clear();
         self.quant.clear();
         self.outputs.clear();
@@ -157,9 +160,13 @@ impl Wave {
 
     fn add_pixels(&mut self, member: &Member, index: u32) {
         let first_component = self.components.len() as u32;
+        let symbols = member.image.first_symbol_byte.map(|byte| (member.first_byte + byte) as u64);
+        // Headers that are uploaded begin with the image's data, at a multiple of their size.
+        let first_header = if symbols.is_some() { member.first_byte / 8 } else { self.headers };
         for component in &member.image.components {
+            self.uploaded_symbols.push(symbols);
             let placed = Component {
-                headers: component.headers + self.headers as u64,
+                headers: component.headers + first_header as u64,
                 plane: component.plane + self.plane_bytes as u64,
                 first_group: self.idct_groups.len() as u32,
                 quant: component.quant + self.quant.len() as u32,
@@ -214,9 +221,13 @@ impl Wave {
     /// Tells where the wave's memory is; gives the kernels' parameter.
     pub(super) fn set_address(&mut self, places: &Places, address: u64) -> layout::Wave {
         let at = |offset: usize| address + offset as u64;
-        for component in &mut self.components {
-            component.headers = at(places.headers) + 8 * component.headers;
-            component.symbols = at(places.symbols);
+        for (component, uploaded) in self.components.iter_mut().zip(&self.uploaded_symbols) {
+            let (headers, symbols) = match *uploaded {
+                Some(symbols) => (address, address + symbols),
+                None => (at(places.headers), at(places.symbols)),
+            };
+            component.headers = headers + 8 * component.headers;
+            component.symbols = symbols;
             component.plane += at(places.planes);
         }
         let [entries, scans, segments, groups, recounted, components, idct_groups, quant, outputs, tiles, flags] =
@@ -285,7 +296,7 @@ impl Wave {
 
 #[cfg(test)]
 mod tests {
-    use isopel_core::{Codestream, DecodeOptions, DecodePlan};
+    use isopel_core::{Codestream, DecodeOptions, DecodePlan, PackedCoefficients, pack_coefficients};
 
     use super::*;
 
@@ -339,6 +350,44 @@ mod tests {
         assert_eq!(parameter.flags, (1 << 40) + places.flags() as u64);
         let end = wave.components.last().map(|last| last.plane + 64 * u64::from(last.block_columns * last.block_rows));
         assert!(end.unwrap() <= (1 << 40) + places.len as u64);
+    }
+
+    /// Coefficients of the CPU's beside images that are decoded whole.
+    #[test]
+    fn uploaded_coefficients_are_where_components_say() {
+        let bytes = sample("progressive.jpg");
+        let options = DecodeOptions::default();
+        let codestream = Codestream::parse(&bytes, &options.limits).unwrap();
+        let plan = DecodePlan::new(&codestream, &options).unwrap();
+        let mut packed = PackedCoefficients::default();
+        let found = pack_coefficients(&plan, &mut packed).unwrap();
+        let mut data = vec![0xEE; StagedImage::packed_len(&packed)];
+        let image = StagedImage::from_packed(&plan, plan.layout(), &packed, found, &mut data).unwrap();
+        let photo = staged("photo.jpg");
+        let (first_byte, address) = (1 << 20, 1 << 40);
+        let members =
+            [Member { image: &photo, first_byte: 0, target: 0 }, Member { image: &image, first_byte, target: 0 }];
+        let mut wave = Wave::default().fill(&members).unwrap();
+        let places = wave.place(first_byte + data.len());
+        wave.set_address(&places, address);
+        assert_eq!(wave.headers, photo.header_count, "only those that kernels write have room");
+        assert_eq!(wave.components[0].headers, address + places.headers as u64);
+        let words: Vec<u32> = data.chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap())).collect();
+        let word_at = |address_of: u64| (address_of - address - first_byte as u64) as usize / 4;
+        let mut blocks = 0;
+        for (component, window) in wave.components[photo.components.len()..].iter().zip(packed.windows()) {
+            let symbols = word_at(component.symbols);
+            for block in 0..window.count() {
+                let header = packed.headers()[window.first_header + block];
+                let place = word_at(component.headers) + 2 * block;
+                let (first, count) = (words[place] as usize, words[place + 1] as usize);
+                assert_eq!((first, count), ((header >> 7) as usize, (header & 127) as usize));
+                assert_eq!(words[symbols + first..][..count], packed.symbols()[first..][..count]);
+                blocks += 1;
+            }
+        }
+        assert_eq!(blocks, packed.headers().len());
+        assert_eq!(wave.grids().scans, 1, "no scan of the second image is left to the kernels");
     }
 
     #[test]
