@@ -60,6 +60,9 @@ pub(crate) struct ExactDecoder {
 /// Images of one wave.
 const IMAGES_AT_ONCE: usize = 256;
 
+/// Bytes of device memory of one wave at most: headers count symbols, words of 4 bytes, in 32 bits.
+const MAX_WAVE_BYTES: usize = 8 << 30;
+
 /// Pinned memory for what is on its way up.
 const PINNED_BYTES: usize = 512 << 20;
 
@@ -102,7 +105,7 @@ impl ExactDecoder {
             staged: Ring::new(device, PINNED_BYTES),
             descriptions: Ring::new(device, PINNED_BYTES),
             memory: Ring::new(device, memory),
-            wave_bytes: memory / 3,
+            wave_bytes: (memory / 3).min(MAX_WAVE_BYTES),
             spare_waves: Mutex::default(),
             spare_coefficients: SpareCoefficients::default(),
             incoming: WorkQueue::default(),

@@ -3,7 +3,7 @@
 use isopel_core::subsequences::{LookupTable, StagedPlan, StagedScan, symbol_slots};
 use isopel_core::{
     Codestream, CoefficientReport, DecodePlan, HuffmanClass, HuffmanSpec, PackedCoefficients, PixelLayout,
-    PlaneWriting, Report, Route, Scale, Upsampling, ZIGZAG,
+    PlaneWriting, Report, Route, Scale, Upsampling, Warning, ZIGZAG,
 };
 
 use super::layout::{Component, IDCT_BLOCKS, McuBlock, Output, Scan, TILE_HEIGHT, TILE_WIDTH};
@@ -51,7 +51,9 @@ impl StagedImage {
         data: &mut [u8],
     ) -> Option<Self> {
         let is_whole_size = plan.scale() == Scale::Full;
-        if !is_whole_size || StagedPlan::max_data_len(plan) > data.len() {
+        // Where damage is an error, the CPU says so.
+        let is_damaged = plan.codestream().warnings().iter().any(Warning::is_damage);
+        if !is_whole_size || is_damaged || StagedPlan::max_data_len(plan) > data.len() {
             return None;
         }
         let staged = StagedPlan::stage(plan, subsequence_bytes, data).ok()?;
@@ -249,4 +251,32 @@ pub(super) fn lay_out_tables(tables: &[(HuffmanClass, HuffmanSpec)]) -> Option<(
         entries.resize(entries.len().next_multiple_of(64), 0);
     }
     Some((entries, places))
+}
+
+#[cfg(test)]
+mod tests {
+    use isopel_conformance::corpus;
+    use isopel_core::{DecodeOptions, PixelFormat, cpu};
+
+    use super::*;
+
+    fn is_taken(bytes: &[u8], options: &DecodeOptions) -> bool {
+        let codestream = Codestream::parse(bytes, &options.limits).unwrap();
+        let plan = DecodePlan::new(&codestream, options).unwrap();
+        StagedImage::new(&plan, plan.layout(), 128, &mut vec![0; 2 * bytes.len() + 256]).is_some()
+    }
+
+    /// Gray needs luma alone, which is whole; a strict caller must hear of the rest all the same.
+    #[test]
+    fn files_without_a_component_are_for_the_cpu() {
+        let whole = corpus::hazard("coding-noninterleaved-420.jpg").unwrap();
+        let scans: Vec<usize> = (0..whole.len() - 1).filter(|&at| whole[at..at + 2] == [0xFF, 0xDA]).collect();
+        let luma_alone = [&whole[..scans[1]], &[0xFF, 0xD9]].concat();
+        let gray = DecodeOptions::default().format(PixelFormat::Gray8);
+        assert!(is_taken(&whole, &gray));
+        assert!(!is_taken(&luma_alone, &gray));
+        let strict = gray.strictness(isopel_core::Strictness::Strict);
+        let codestream = Codestream::parse(&luma_alone, &strict.limits).unwrap();
+        assert!(cpu::decode(&DecodePlan::new(&codestream, &strict).unwrap()).is_err());
+    }
 }
