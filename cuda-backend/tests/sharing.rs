@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use isopel_conformance::random::{self, Random};
 use isopel_conformance::{corpus, cuda};
-use isopel_core::{Backend, DecodeOptions, Error, Image, Job, PixelFormat, Route};
+use isopel_core::{Backend, DecodeOptions, Error, Fence, Image, Job, PixelFormat, Route};
 use isopel_cuda::{
     CallerEvent, CallerStream, CudaAfter, CudaBackend, CudaBuffer, CudaFence, CudaOptions, CudaTarget, CudaUnavailable,
 };
@@ -90,6 +91,31 @@ fn sixteen_threads_share_one_backend() {
             });
         }
     });
+}
+
+/// More submissions at once than there is pinned memory for: each waits for others to let go of theirs, and none for ever.
+#[test]
+fn many_submissions_in_flight_are_all_decoded() {
+    const SUBMISSIONS: usize = 48;
+    const IMAGES: usize = 64;
+    let Some(backend) = cuda::shared_or_explain() else { return };
+    let photo: Arc<[u8]> = std::fs::read(corpus::root().join("samples/photo.jpg")).unwrap().into();
+    let len = backend.decode(&photo, &DecodeOptions::default()).unwrap().pixels.len().next_multiple_of(256);
+    let buffer = CudaBuffer::new(backend, IMAGES * len).unwrap();
+    let submit = || {
+        // All write the same pixels to the same memory.
+        let jobs = (0..IMAGES).map(|index| Job {
+            jpeg: photo.clone(),
+            options: DecodeOptions::default(),
+            target: CudaTarget::buffer(&buffer).offset(index * len).unwrap(),
+        });
+        backend.submit(jobs.collect(), CudaAfter::Nothing)
+    };
+    let submissions: Vec<_> = (0..SUBMISSIONS).map(|_| submit()).collect();
+    for (index, submission) in submissions.into_iter().enumerate() {
+        assert!(submission.fence().wait_timeout(Duration::from_secs(120)), "submission {index} is not done");
+        assert!(submission.wait().iter().all(|outcome| outcome.result.is_ok()), "submission {index}");
+    }
 }
 
 /// Device memory and, on Linux, the process's own stay what they are once everything is warm.
