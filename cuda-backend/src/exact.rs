@@ -134,14 +134,17 @@ impl ExactDecoder {
     /// The life of the thread that stages and queues.
     pub(crate) fn stage_submissions(&self, worker: &Arc<Worker>) {
         while let Some(jobs) = self.incoming.next() {
-            self.take(worker, jobs).into_iter().for_each(|job| Self::spawn_packing(worker, job));
+            // A panic would be a bug. Its jobs fail as their tickets are dropped; others must still be served.
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                self.take(worker, jobs).into_iter().for_each(|job| Self::spawn_packing(worker, job));
+            }));
         }
     }
 
     /// The life of the thread that sees to queued waves.
     pub(crate) fn finish_waves(&self, worker: &Arc<Worker>) {
         while let Some(wave) = self.finishing.next() {
-            finish::finish(worker, wave);
+            let _ = catch_unwind(AssertUnwindSafe(|| finish::finish(worker, wave)));
         }
     }
 
