@@ -18,6 +18,8 @@ pub enum Route {
     Cpu,
     /// Entropy decoding on the CPU, reconstruction in wgpu compute shaders; exact.
     WgpuFromCoefficients,
+    /// Entropy decoding and reconstruction in wgpu compute shaders; exact.
+    WgpuWhole,
     /// nvJPEG on the GPU's JPEG engines; within a bound of exact.
     CudaEngines,
     /// nvJPEG with entropy decoding on the SMs; within a bound of exact.
@@ -33,6 +35,7 @@ impl fmt::Display for Route {
         match self {
             Route::Cpu => f.write_str("cpu"),
             Route::WgpuFromCoefficients => f.write_str("wgpu, from coefficients"),
+            Route::WgpuWhole => f.write_str("wgpu, whole"),
             Route::CudaEngines => f.write_str("cuda, engines"),
             Route::CudaGpuHybrid => f.write_str("cuda, gpu hybrid"),
             Route::CudaHybrid => f.write_str("cuda, hybrid"),
