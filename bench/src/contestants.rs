@@ -1,5 +1,6 @@
 //! The decoders: each turns a file into packed RGB, or gray for gray files, in memory that it allocates.
 
+use std::path::Path;
 use std::sync::OnceLock;
 
 use isopel_core::cpu::{self, CpuBackend};
@@ -31,7 +32,27 @@ pub fn all() -> Vec<Contestant> {
         #[cfg(feature = "libjpeg-turbo")]
         Contestant { name: "libjpeg-turbo", decode: libjpeg_turbo },
         Contestant { name: "zune-jpeg", decode: zune_jpeg },
+        #[cfg(feature = "others")]
+        Contestant { name: "libjpeg-turbo-rs", decode: libjpeg_turbo_rs },
+        #[cfg(feature = "others")]
+        Contestant { name: "jpeg-decoder", decode: jpeg_decoder },
     ]
+}
+
+/// The decoder of this name.
+pub fn named(name: &str) -> Result<Contestant, String> {
+    let names = || all().iter().map(|contestant| contestant.name).collect::<Vec<_>>().join(", ");
+    let found = all().into_iter().find(|contestant| contestant.name == name);
+    found.ok_or_else(|| format!("no decoder is called {name}; there are {}", names()))
+}
+
+/// Decodes a file so many times.
+pub fn decode(name: &str, file: &Path, times: usize) -> Result<(), String> {
+    let (contestant, bytes) = (named(name)?, crate::read(file)?);
+    for _ in 0..times {
+        std::hint::black_box((contestant.decode)(std::hint::black_box(&bytes))?);
+    }
+    Ok(())
 }
 
 fn isopel(bytes: &[u8]) -> Result<Vec<u8>, String> {
@@ -68,4 +89,17 @@ fn libjpeg_turbo(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let header = turbojpeg::read_header(bytes).map_err(|error| error.to_string())?;
     let format = if header.colorspace == Colorspace::Gray { PixelFormat::GRAY } else { PixelFormat::RGB };
     turbojpeg::decompress(bytes, format).map(|image| image.pixels).map_err(|error| error.to_string())
+}
+
+#[cfg(feature = "others")]
+fn libjpeg_turbo_rs(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    use libjpeg_turbo_rs::PixelFormat;
+    let header = Codestream::parse_header(bytes, &Default::default()).map_err(|error| error.to_string())?;
+    let format = if header.frame().components.len() == 1 { PixelFormat::Grayscale } else { PixelFormat::Rgb };
+    libjpeg_turbo_rs::decompress_to(bytes, format).map(|image| image.data).map_err(|error| error.to_string())
+}
+
+#[cfg(feature = "others")]
+fn jpeg_decoder(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    jpeg_decoder::Decoder::new(bytes).decode().map_err(|error| error.to_string())
 }

@@ -9,6 +9,8 @@ mod memory;
 mod photo;
 #[cfg(feature = "cuda")]
 mod raw_nvjpeg;
+#[cfg(feature = "libjpeg-turbo")]
+mod scaled;
 mod speed;
 
 use std::path::PathBuf;
@@ -37,6 +39,16 @@ enum Command {
         #[arg(long, default_value_t = 1)]
         threads: usize,
     },
+    /// Decodes files at every scale with isopel and libjpeg-turbo in turn (needs the libjpeg-turbo feature).
+    #[cfg(feature = "libjpeg-turbo")]
+    Scaled {
+        /// JPEG files.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Rounds; each decodes with both.
+        #[arg(long, default_value_t = 15)]
+        rounds: usize,
+    },
     /// Decodes one file once in a process of its own per decoder and prints its peak memory (Linux).
     Memory {
         /// A JPEG file.
@@ -49,6 +61,16 @@ enum Command {
         decoder: String,
         /// A JPEG file.
         file: PathBuf,
+    },
+    /// Decodes one file with one decoder and prints nothing, for profilers; `bench/instructions` runs this.
+    Decode {
+        /// The decoder's name, as `speed` prints it.
+        decoder: String,
+        /// A JPEG file.
+        file: PathBuf,
+        /// How often.
+        #[arg(long, default_value_t = 1)]
+        times: usize,
     },
     /// Decodes batches of files on a GPU, pixels staying there: images per second, and GPU time per stage
     /// (needs the wgpu feature).
@@ -122,8 +144,11 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Speed { files, rounds, threads } => speed::run(&files, rounds, threads),
+        #[cfg(feature = "libjpeg-turbo")]
+        Command::Scaled { files, rounds } => scaled::run(&files, rounds),
         Command::Memory { file } => memory::run(&file),
         Command::DecodeOnce { decoder, file } => memory::decode_once(&decoder, &file),
+        Command::Decode { decoder, file, times } => contestants::decode(&decoder, &file, times),
         #[cfg(feature = "wgpu")]
         Command::Gpu { files, batches, seconds, threads, submitters, format, orientation } => {
             gpu::options(&format, orientation)

@@ -24,11 +24,7 @@ pub fn run(file: &Path) -> Result<(), String> {
 
 pub fn decode_once(decoder: &str, file: &Path) -> Result<(), String> {
     let bytes = crate::read(file)?;
-    let contestant = contestants::all()
-        .into_iter()
-        .find(|contestant| contestant.name == decoder)
-        .ok_or_else(|| format!("no decoder is called {decoder}"))?;
-    let pixels = (contestant.decode)(&bytes)?;
+    let pixels = (contestants::named(decoder)?.decode)(&bytes)?;
     let peak = peak_kibibytes().ok_or("peak memory is only known on Linux")?;
     let mib = |bytes: usize| bytes as f64 / (1 << 20) as f64;
     println!(

@@ -1,7 +1,9 @@
-/* One line of MANIFEST.tsv per file: what libjpeg-turbo decodes it to.
+/* One line of MANIFEST.tsv per file: what libjpeg-turbo decodes it to. Or with --scaled three lines of SCALED.tsv, for
+ * 1/2, 1/4 and 1/8 of its size, unless no rows came out.
  *
  *   cc -O2 reference.c -o reference -ljpeg -lcrypto
  *   ./reference FILE... > MANIFEST.tsv
+ *   ./reference --scaled FILE... > SCALED.tsv
  *
  * Settings are libjpeg's defaults (islow DCT, fancy upsampling, block smoothing); the output colour space is
  * the file's own: gray, RGB or CMYK as stored. EXIF orientation is ignored. */
@@ -51,7 +53,8 @@ static unsigned char *read_file(const char *path, size_t *count) {
   return bytes;
 }
 
-static void print_line(const char *path) {
+/* At 1/denominator of the size; 0 stands for a line of MANIFEST.tsv. */
+static void print_line(const char *path, unsigned denominator) {
   static struct jpeg_decompress_struct info;
   static unsigned char *volatile pixels;
   static const char *volatile status, *volatile format;
@@ -75,6 +78,7 @@ static void print_line(const char *path) {
   if (info.data_precision != 8 || (unsigned long long)info.image_width * info.image_height > MAX_PIXELS) {
     status = "skipped"; strcpy(errors.message, "not 8 bits per sample, or more than 200 megapixels"); goto done;
   }
+  if (denominator) { info.scale_num = 1; info.scale_denom = denominator; }
   jpeg_start_decompress(&info);
   size_t row = (size_t)info.output_width * info.output_components;
   pixels = malloc(row * info.output_height);
@@ -85,15 +89,25 @@ static void print_line(const char *path) {
   hex_sha256(pixels, row * info.output_height, sha);
   jpeg_finish_decompress(&info);
 done:
-  printf("%s\t%s\t%s\t%ld\t%s\t%u\t%u\t%s\t%s\n", path, file_sha, status, errors.warnings, format,
-         info.image_width, info.image_height, sha, errors.message[0] ? errors.message : "-");
+  if (!denominator)
+    printf("%s\t%s\t%s\t%ld\t%s\t%u\t%u\t%s\t%s\n", path, file_sha, status, errors.warnings, format,
+           info.image_width, info.image_height, sha, errors.message[0] ? errors.message : "-");
+  else if (sha[0] != '-')
+    printf("%s\t1/%u\t%ld\t%s\t%u\t%u\t%s\n", path, denominator, errors.warnings, format, info.output_width,
+           info.output_height, sha);
   jpeg_destroy_decompress(&info);
   free(pixels);
   free(bytes);
 }
 
 int main(int count, char **paths) {
+  if (count > 1 && !strcmp(paths[1], "--scaled")) {
+    puts("path\tscale\twarnings\tformat\twidth\theight\tpixels_sha256");
+    for (int i = 2; i < count; i++)
+      for (unsigned denominator = 2; denominator <= 8; denominator *= 2) print_line(paths[i], denominator);
+    return 0;
+  }
   puts("path\tfile_sha256\tstatus\twarnings\tformat\twidth\theight\tpixels_sha256\tmessage");
-  for (int i = 1; i < count; i++) print_line(paths[i]);
+  for (int i = 1; i < count; i++) print_line(paths[i], 0);
   return 0;
 }

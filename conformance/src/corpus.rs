@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use isopel_core::{Scale, Size};
+
 /// The repository's root; the tables name files from there.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the repository").to_owned()
@@ -100,6 +102,57 @@ pub fn golden_rows() -> Result<Vec<GoldenRow>, CorpusError> {
         })
     });
     rows.collect()
+}
+
+/// What libjpeg-turbo makes of a file at a smaller scale: a row of `SCALED.tsv`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScaledRow {
+    /// Path from the repository's root.
+    pub path: String,
+    /// 1/2, 1/4 or 1/8.
+    pub scale: Scale,
+    /// Warnings libjpeg gives.
+    pub warnings: u64,
+    /// `gray8`, `rgb8` or `cmyk8`.
+    pub format: String,
+    /// Size of the scaled picture, as stored.
+    pub size: Size,
+    /// SHA-256 of the packed pixels.
+    pub pixels_sha256: String,
+}
+
+impl ScaledRow {
+    /// The file's bytes.
+    ///
+    /// # Errors
+    /// [`CorpusError::Read`].
+    pub fn bytes(&self) -> Result<Vec<u8>, CorpusError> {
+        read(&root().join(&self.path))
+    }
+}
+
+/// Reads `SCALED.tsv`, and the table of the same form that `ISOPEL_SCALED` names, if it is set; leaves out what isopel does
+/// not decode.
+///
+/// # Errors
+/// [`CorpusError`].
+pub fn scaled_rows() -> Result<Vec<ScaledRow>, CorpusError> {
+    let more = std::env::var_os("ISOPEL_SCALED").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let mut rows = Vec::new();
+    for path in std::iter::once(folder().join("SCALED.tsv")).chain(more) {
+        for row in Table::read(&path)?.rows() {
+            rows.push(ScaledRow {
+                path: row.text("path")?.to_owned(),
+                scale: row.parsed("scale")?,
+                warnings: row.number("warnings")?,
+                format: row.text("format")?.to_owned(),
+                size: Size::new(row.number("width")?, row.number("height")?),
+                pixels_sha256: row.text("pixels_sha256")?.to_owned(),
+            });
+        }
+    }
+    rows.retain(|row| row.format != "other" && !NOT_DECODED.iter().any(|name| row.path.ends_with(name)));
+    Ok(rows)
 }
 
 /// Files that libjpeg-turbo decodes and isopel does not yet.

@@ -112,7 +112,10 @@ pub fn expected_planes(full: &Image, stored: Rect, exif: u8, sampling: &[(u32, u
     let max = sampling.iter().fold((1, 1), |max, &(h, v)| (max.0.max(h), max.1.max(v)));
     let planes = Picture::planes(full).into_iter().enumerate().map(|(index, plane)| {
         let rect = match full.report.layout.format() {
-            PixelFormat::ComponentPlanes => component_rect(stored, sampling[index], max),
+            // At smaller scales the picture may be a part of a sample larger than a plane.
+            PixelFormat::ComponentPlanes => component_rect(stored, sampling[index], max)
+                .intersect(Rect::new(0, 0, plane.width, plane.height))
+                .expect("every pixel lies over a sample"),
             _ => stored,
         };
         plane.crop(rect).shown_with(exif)

@@ -33,6 +33,18 @@ pub const TOLERANCES: &[Tolerance] = &[
         reason: "the CPU's coefficients, and its integer arithmetic step by step in shaders",
     },
     Tolerance {
+        backend: "wgpu",
+        route: "wgpu, whole",
+        max_difference: 0,
+        reason: "as above, with coefficients of the shaders' own; what they flag is the CPU's",
+    },
+    Tolerance {
+        backend: "wgpu",
+        route: "wgpu, cpu and upload",
+        max_difference: 0,
+        reason: "the exact decoder's pixels, copied",
+    },
+    Tolerance {
         backend: "cuda",
         route: "cuda, engines",
         max_difference: 1,

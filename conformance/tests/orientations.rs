@@ -1,9 +1,9 @@
-//! An orientation is a turn of the stored pixels, in every format, on every backend.
+//! An orientation is a turn of the stored pixels, in every format, at full size and smaller, on every backend.
 
 use isopel_conformance::naive::Picture;
 use isopel_conformance::random::{self, Random};
 use isopel_conformance::{backends, corpus};
-use isopel_core::{DecodeOptions, Orientation, OrientationPolicy, PixelFormat};
+use isopel_core::{DecodeOptions, Orientation, OrientationPolicy, PixelFormat, Scale};
 use rayon::prelude::*;
 
 #[test]
@@ -13,30 +13,35 @@ fn set_orientations_turn_the_stored_pixels() {
         let budget = backend.budget();
         let files = corpus::decodable_shared(budget.pixels).unwrap();
         files.par_iter().for_each(|(row, jpeg)| {
-            let request = |format, policy| (jpeg.clone(), DecodeOptions::default().format(format).orientation(policy));
-            let stored = PixelFormat::ALL.map(|format| request(format, OrientationPolicy::Ignore));
+            let mut random = Random::for_name(seed, &row.path);
+            let scale = Scale::ALL[1 + random.below(3)];
+            let request = |(format, scale), policy| {
+                (jpeg.clone(), DecodeOptions::default().format(format).scale(scale).orientation(policy))
+            };
+            let kinds = [Scale::Full, scale].map(|scale| PixelFormat::ALL.map(|format| (format, scale)));
+            let stored: Vec<_> =
+                kinds.as_flattened().iter().map(|&kind| request(kind, OrientationPolicy::Ignore)).collect();
             let stored = backend.decode_all(&stored);
             let mut cases = Vec::new();
-            for (format, stored) in PixelFormat::ALL.into_iter().zip(&stored) {
+            for (&(format, scale), stored) in kinds.as_flattened().iter().zip(&stored) {
                 let Ok(stored) = stored else {
                     assert!(format == PixelFormat::Cmyk8 && row.format != "cmyk8", "{} as {format}", row.path);
                     continue;
                 };
                 assert_eq!(stored.report.orientation, Orientation::Normal);
-                cases.extend(Orientation::ALL.map(|orientation| (format, stored, orientation)));
+                cases.extend(Orientation::ALL.map(|orientation| ((format, scale), stored, orientation)));
             }
-            let cases = Random::for_name(seed, &row.path).pick(cases, budget.per_file(files.len()));
-            let turned =
-                cases.iter().map(|&(format, _, orientation)| request(format, OrientationPolicy::Set(orientation)));
+            let cases = random.pick(cases, budget.per_file(files.len()));
+            let turned = cases.iter().map(|&(kind, _, orientation)| request(kind, OrientationPolicy::Set(orientation)));
             let turned = backend.decode_all(&turned.collect::<Vec<_>>());
-            for ((format, stored, orientation), turned) in cases.into_iter().zip(turned) {
+            for (((format, scale), stored, orientation), turned) in cases.into_iter().zip(turned) {
                 let turned = turned.unwrap();
                 let exif = orientation.to_exif();
                 let expected: Vec<Picture> =
                     Picture::planes(stored).iter().map(|plane| plane.shown_with(exif)).collect();
                 assert!(
                     Picture::planes(&turned) == expected,
-                    "{} as {format}, orientation {exif} on {}",
+                    "{} as {format} at {scale}, orientation {exif} on {}",
                     row.path,
                     backend.name()
                 );

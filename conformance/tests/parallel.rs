@@ -5,7 +5,7 @@ use isopel_conformance::random::{self, Random};
 use isopel_core::cpu::{self, CpuBackend};
 use isopel_core::{
     Codestream, DecodeOptions, DecodePlan, DisplayRect, Error, Image, Orientation, OrientationPolicy, PixelFormat,
-    Strictness,
+    Scale, Strictness,
 };
 use rayon::prelude::*;
 
@@ -46,7 +46,10 @@ fn every_format_and_orientation() {
             PixelFormat::ALL.into_iter().flat_map(|format| Orientation::ALL.map(|o| (format, o)))
         {
             let options = DecodeOptions::default().format(format).orientation(OrientationPolicy::Set(orientation));
-            assert_same(&bytes, &options, &threads, &format!("{name} {format} {orientation:?}"));
+            for scale in [Scale::Full, Scale::Half] {
+                let options = options.scale(scale);
+                assert_same(&bytes, &options, &threads, &format!("{name} {format} {orientation:?} {scale}"));
+            }
         }
     }
 }
@@ -86,15 +89,15 @@ fn regions_strides_and_numbers_of_threads() {
 fn the_corpus_in_pieces() {
     let mut in_pieces = 0;
     for (row, bytes) in corpus::decodable(1 << 20).unwrap() {
-        for pieces in 2..8 {
-            let options = DecodeOptions::default();
+        for (pieces, scale) in (2..10).zip(Scale::ALL.into_iter().cycle()) {
+            let options = DecodeOptions::default().scale(scale);
             let parallel = planned(&bytes, &options, |plan| {
                 let parallel = cpu::decode_in_pieces(plan, pieces, 16)?;
                 in_pieces += usize::from(parallel.is_some());
                 parallel.map_or_else(|| cpu::decode(plan), Ok)
             });
             let serial = planned(&bytes, &options, cpu::decode);
-            assert!(parallel == serial, "{} in {pieces} pieces", row.path);
+            assert!(parallel == serial, "{} at {scale} in {pieces} pieces", row.path);
         }
     }
     assert!(in_pieces > 200, "only {in_pieces} were sound and long enough");

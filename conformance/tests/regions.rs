@@ -1,5 +1,5 @@
 //! A region's pixels are the crop of the whole picture's, to the byte, in both coordinate spaces, all
-//! orientations, all formats, on every backend.
+//! orientations, all formats, at full size and smaller, on every backend.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use isopel_conformance::random::{self, Random};
 use isopel_conformance::tolerance::check_golden;
 use isopel_core::{
     Codestream, DecodeOptions, DisplayRect, Error, Image, Limits, MisuseError, Orientation, OrientationPolicy,
-    PixelFormat, Rect, Region, RegionError, Size, Space, StoredRect,
+    PixelFormat, Rect, Region, RegionError, Scale, Size, Space, StoredRect,
 };
 use rayon::prelude::*;
 
@@ -101,27 +101,32 @@ fn regions_are_crops_of_the_whole() {
     for backend in backends::present() {
         let regions: usize = subjects
             .par_iter()
-            .map(|subject| check_subject(&*backend, subject, seed, backend.budget().per_file(subjects.len())))
+            .map(|subject| {
+                let most = backend.budget().per_file(2 * subjects.len());
+                let scale = Scale::ALL[1 + Random::for_name(seed, &subject.name).below(3)];
+                let check = |scale| check_subject(&*backend, subject, scale, seed, most);
+                check(Scale::Full) + check(scale)
+            })
             .sum();
         println!("{}: {regions} regions of {} files", backend.name(), subjects.len());
     }
 }
 
-fn check_subject(backend: &dyn ConformanceBackend, subject: &Subject, seed: u64, most: usize) -> usize {
+fn check_subject(backend: &dyn ConformanceBackend, subject: &Subject, scale: Scale, seed: u64, most: usize) -> usize {
     let Ok(codestream) = Codestream::parse(&subject.jpeg, &Limits::default()) else {
         assert!(subject.name.contains("cut to"), "{}", subject.name);
         return 0;
     };
     let frame = codestream.frame();
-    let (size, max) = (frame.size, frame.max_sampling());
-    let mcu = (8 * u32::from(max.horizontal), 8 * u32::from(max.vertical));
+    let (size, max, block) = (scale.of(frame.size), frame.max_sampling(), 8 / scale.denominator());
+    let mcu = (block * u32::from(max.horizontal), block * u32::from(max.vertical));
     let sampling: Vec<(u32, u32)> = frame
         .components
         .iter()
         .map(|component| (component.sampling.horizontal.into(), component.sampling.vertical.into()))
         .collect();
     let mut random = Random::for_name(seed, &subject.name);
-    let whole = |format| DecodeOptions::default().format(format).orientation(OrientationPolicy::Ignore);
+    let whole = |format| DecodeOptions::default().format(format).scale(scale).orientation(OrientationPolicy::Ignore);
     let fulls = backend.decode_all(&PixelFormat::ALL.map(|format| (subject.jpeg.clone(), whole(format))));
     let mut cases = Vec::new();
     for (format, full) in PixelFormat::ALL.into_iter().zip(&fulls) {

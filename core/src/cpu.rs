@@ -9,6 +9,7 @@ mod orient;
 #[cfg(not(target_arch = "wasm32"))]
 mod parallel;
 mod reconstruct;
+pub(crate) mod reduced_idct;
 mod rows;
 mod stage;
 pub(crate) mod upsample;

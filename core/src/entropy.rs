@@ -314,9 +314,9 @@ impl SharedCoefficients {
 /// Rows of the region above the first damaged row of MCUs, less the one that takes chroma from below.
 fn valid_rows(plan: &DecodePlan, valid_mcu_rows: u32) -> u32 {
     let (region, frame) = (plan.region().rect(), plan.codestream().frame());
-    let rows_per_mcu = 8 * u32::from(frame.max_sampling().vertical);
+    let rows_per_mcu = plan.scale().block_size() * u32::from(frame.max_sampling().vertical);
     let rows = if valid_mcu_rows >= frame.mcus().height {
-        frame.size.height
+        plan.stored_size().height
     } else {
         let context = plan.components().iter().any(|component| component.upsampling.context().1 > 0);
         (valid_mcu_rows * rows_per_mcu).saturating_sub(u32::from(context))

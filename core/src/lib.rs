@@ -15,7 +15,8 @@
 //! # Ok::<(), isopel_core::Error>(())
 //! ```
 //!
-//! The pixels are those of libjpeg-turbo's default decode on x86-64, to the byte.
+//! The pixels are those of libjpeg-turbo's default decode on x86-64, to the byte, at full size and at each smaller
+//! [`Scale`].
 
 #![deny(unsafe_code)]
 
@@ -32,6 +33,7 @@ mod outcome;
 mod pixels;
 mod plan;
 mod random_crop;
+mod scale;
 mod simd;
 pub mod subsequences;
 mod warning;
@@ -57,4 +59,5 @@ pub use outcome::{Image, Report, Route};
 pub use pixels::{FormatRequest, PixelFormat, PixelLayout, PlaneLayout};
 pub use plan::{ComponentPlan, DecodePlan, McuWindow, Upsampling};
 pub use random_crop::{RandomCropError, RandomResizedCrop};
+pub use scale::{ParseScaleError, Scale};
 pub use warning::Warning;

@@ -4,6 +4,7 @@ use crate::geometry::Region;
 use crate::limits::Limits;
 use crate::orientation::OrientationPolicy;
 use crate::pixels::{FormatRequest, PixelFormat};
+use crate::scale::Scale;
 
 /// What to decode and how. Start from `DecodeOptions::default()` (the whole image, upright, as RGB) and
 /// change what differs.
@@ -18,8 +19,11 @@ use crate::pixels::{FormatRequest, PixelFormat};
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[non_exhaustive]
 pub struct DecodeOptions {
-    /// Which part of the image; coordinates are in the space that the variant names. Default: all of it.
+    /// Which part of the image; coordinates are in the space that the variant names, and count the pixels of the
+    /// picture at [`scale`](Self::scale). Default: all of it.
     pub region: Region,
+    /// The size to decode at. Default: the file's own.
+    pub scale: Scale,
     /// What to do with the EXIF orientation. Default: apply it.
     pub orientation: OrientationPolicy,
     /// The pixel format. Default: [`PixelFormat::Rgb8`].
@@ -32,9 +36,16 @@ pub struct DecodeOptions {
 
 impl DecodeOptions {
     /// Decodes only this part: a [`StoredRect`](crate::StoredRect), a [`DisplayRect`](crate::DisplayRect)
-    /// or a [`Region`].
+    /// or a [`Region`]. With a [`scale`](Self::scale) it is a part of the scaled picture: of a picture of 1000x800
+    /// at 1/2 the lower right quarter is `DisplayRect::new(250, 200, 250, 200)`.
     pub fn region(mut self, region: impl Into<Region>) -> Self {
         self.region = region.into();
+        self
+    }
+
+    /// Decodes at a fraction of the file's size.
+    pub fn scale(mut self, scale: Scale) -> Self {
+        self.scale = scale;
         self
     }
 

@@ -8,6 +8,7 @@ use crate::geometry::{Size, StoredRect};
 use crate::orientation::Orientation;
 use crate::pixels::PixelLayout;
 use crate::plan::DecodePlan;
+use crate::scale::Scale;
 use crate::warning::Warning;
 
 /// Which code made the pixels.
@@ -20,6 +21,8 @@ pub enum Route {
     WgpuFromCoefficients,
     /// Entropy decoding and reconstruction in wgpu compute shaders; exact.
     WgpuWhole,
+    /// isopel's own decoder on the CPU, the pixels then copied to the target by wgpu; exact.
+    WgpuUpload,
     /// nvJPEG on the GPU's JPEG engines; within a bound of exact.
     CudaEngines,
     /// nvJPEG with entropy decoding on the SMs; within a bound of exact.
@@ -36,6 +39,7 @@ impl fmt::Display for Route {
             Route::Cpu => f.write_str("cpu"),
             Route::WgpuFromCoefficients => f.write_str("wgpu, from coefficients"),
             Route::WgpuWhole => f.write_str("wgpu, whole"),
+            Route::WgpuUpload => f.write_str("wgpu, cpu and upload"),
             Route::CudaEngines => f.write_str("cuda, engines"),
             Route::CudaGpuHybrid => f.write_str("cuda, gpu hybrid"),
             Route::CudaHybrid => f.write_str("cuda, hybrid"),
@@ -54,7 +58,9 @@ pub struct Report {
     pub color: ColorModel,
     /// The orientation that was applied to the pixels. Do not rotate again.
     pub orientation: Orientation,
-    /// What was decoded, in stored coordinates.
+    /// The size that was decoded at.
+    pub scale: Scale,
+    /// What was decoded, in stored coordinates of the picture at that scale.
     pub region: StoredRect,
     /// Which code made the pixels.
     pub route: Route,
@@ -74,6 +80,7 @@ impl Report {
             layout: layout.clone(),
             color: plan.codestream().color_model(),
             orientation: plan.orientation(),
+            scale: plan.scale(),
             region: plan.region(),
             route,
             warnings: found.warnings,

@@ -6,8 +6,8 @@ mod output;
 mod region;
 
 pub use mcu_grid::{ComponentPlan, McuWindow};
+use output::SampleGrid;
 pub use output::Upsampling;
-use output::component_region;
 
 use crate::codestream::{Codestream, ColorModel};
 use crate::entropy::CodestreamIndex;
@@ -17,6 +17,7 @@ use crate::limits::Limits;
 use crate::options::{DecodeOptions, Strictness};
 use crate::orientation::{Orientation, OrientationPolicy};
 use crate::pixels::{PixelFormat, PixelLayout};
+use crate::scale::Scale;
 
 /// What has to be decoded for a request: which MCUs, which components, which pixels in which format.
 ///
@@ -33,6 +34,7 @@ use crate::pixels::{PixelFormat, PixelLayout};
 #[derive(Debug, Clone)]
 pub struct DecodePlan<'a> {
     codestream: &'a Codestream<'a>,
+    scale: Scale,
     region: StoredRect,
     orientation: Orientation,
     strictness: Strictness,
@@ -54,24 +56,27 @@ impl<'a> DecodePlan<'a> {
     pub fn new(codestream: &'a Codestream<'a>, options: &DecodeOptions) -> Result<Self, Error> {
         let frame = codestream.frame();
         let orientation = options.orientation.resolve(codestream.orientation());
-        let region = options.region.resolve(frame.size, orientation)?;
+        let scale = options.scale;
+        let region = options.region.resolve(scale.of(frame.size), orientation)?;
         options.limits.check_pixels(frame.size.pixels(), codestream.bytes().len() as u64)?;
         let format = output::resolve_format(codestream, options.format)?;
-        let upsamplings = output::upsamplings(codestream, format)?;
+        let grids = SampleGrid::all(frame, scale, format);
+        let upsamplings = output::upsamplings(codestream, format, scale, &grids)?;
 
-        let mcus = region::mcus_for(frame, &upsamplings, region);
+        let mcus = region::mcus_for(&grids, &upsamplings, region);
         let smooth = mcu_grid::smoothing_applies(codestream);
         // Smoothing looks two blocks around; two MCUs are at least that.
         let stored_mcus = if smooth { mcus.grown(2, frame.mcus()) } else { mcus.clone() };
         let components = (0..frame.components.len())
-            .map(|index| ComponentPlan::new(codestream, index, upsamplings[index], &mcus))
+            .map(|index| ComponentPlan::new(codestream, index, &grids[index], upsamplings[index], region, &mcus))
             .collect::<Vec<_>>();
-        let layout = output::packed_layout(frame, format, region, orientation).ok_or(LimitError::Memory {
+        let layout = output::packed_layout(&grids, format, region, orientation).ok_or(LimitError::Memory {
             bytes: region.rect().size().pixels().saturating_mul(format.bytes_per_pixel() as u64),
             limit: isize::MAX as u64,
         })?;
         let plan = DecodePlan {
             codestream,
+            scale,
             region,
             orientation,
             strictness: options.strictness,
@@ -108,10 +113,11 @@ impl<'a> DecodePlan<'a> {
     /// # Errors
     /// [`Error::Misuse`] if there are no such rows.
     pub fn band(&self, rows: std::ops::Range<u32>) -> Result<Self, Error> {
-        let whole = self.orientation.map_rect(self.region, self.codestream.stored_size()).rect();
+        let whole = self.orientation.map_rect(self.region, self.stored_size()).rect();
         let band = DisplayRect::new(whole.x, whole.y.saturating_add(rows.start), whole.width, rows.len() as u32);
         let mut options = DecodeOptions::default()
             .region(band)
+            .scale(self.scale)
             .orientation(OrientationPolicy::Set(self.orientation))
             .format(self.format())
             .limits(self.limits);
@@ -125,7 +131,17 @@ impl<'a> DecodePlan<'a> {
         self.codestream
     }
 
-    /// The region in stored coordinates.
+    /// The size to decode at.
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    /// Width and height of the whole picture at the plan's scale, as stored: what [`region`](Self::region) lies in.
+    pub fn stored_size(&self) -> Size {
+        self.scale.of(self.codestream.stored_size())
+    }
+
+    /// The region in stored coordinates of the scaled picture.
     pub fn region(&self) -> StoredRect {
         self.region
     }
@@ -150,6 +166,13 @@ impl<'a> DecodePlan<'a> {
         self.layout.size()
     }
 
+    /// How many of the file's own pixels the output shows: at a smaller scale more than it has. Most of the work of decoding
+    /// is entropy decoding, which grows with these.
+    pub fn file_pixels(&self) -> u64 {
+        let side = u64::from(self.scale.denominator());
+        self.output_size().pixels() * side * side
+    }
+
     /// The interleaved MCUs that are reconstructed: those under the region and under its chroma context.
     pub fn mcus(&self) -> &McuWindow {
         &self.mcus
@@ -164,7 +187,7 @@ impl<'a> DecodePlan<'a> {
     /// [`PixelFormat::ComponentPlanes`] the component's samples under it.
     pub fn plane_region(&self, plane: usize) -> Rect {
         match self.format() {
-            PixelFormat::ComponentPlanes => component_region(self.codestream.frame(), plane, self.region),
+            PixelFormat::ComponentPlanes => self.components[plane].samples,
             _ => self.region.rect(),
         }
     }
@@ -198,7 +221,8 @@ impl<'a> DecodePlan<'a> {
             let blocks_per_mcu_row = columns * u64::from(component.sampling.horizontal);
             let sampling_rows = u64::from(component.sampling.vertical);
             // Two MCU rows of samples, and upsampled rows.
-            bytes += 2 * 64 * blocks_per_mcu_row * sampling_rows + 8 * u64::from(frame.size.width);
+            let samples_per_block = u64::from(component.block_size * component.block_size);
+            bytes += 2 * samples_per_block * blocks_per_mcu_row * sampling_rows + 8 * u64::from(frame.size.width);
             // Coefficients of one MCU row, or of all.
             let coefficient_rows = if self.codestream.has_multiple_scans() { rows } else { 1 };
             bytes += 129 * blocks_per_mcu_row * sampling_rows * coefficient_rows;

@@ -4,13 +4,23 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
+mod convert;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod simd128;
+#[cfg(target_arch = "x86_64")]
+mod sse41;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
+mod transform;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
+mod vector;
 
 use std::sync::OnceLock;
 
 use crate::codestream::ColorModel;
-use crate::cpu::{color, dequant_idct, upsample};
+use crate::cpu::{color, dequant_idct, reduced_idct, upsample};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::entropy::PieceDecoder;
 use crate::entropy::{BlockSink, McuRun};
@@ -21,17 +31,23 @@ use crate::pixels::PixelFormat;
 pub(crate) enum Level {
     /// What every processor of the target has.
     Plain,
+    /// SSE4.1 of x86-64. Only made where it is present.
+    #[cfg(target_arch = "x86_64")]
+    Sse41,
     /// AVX2 and BMI of x86-64. Only made where they are present.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// NEON of AArch64, which all have.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     /// The 128-bit vectors of WebAssembly. A module that has them runs only where they are.
     #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
     Simd128,
 }
 
 impl Level {
-    /// The best one here, or what the environment variable `ISOPEL_CPU` names: `plain`, `avx2`. Names of what is not
-    /// there, or not known, change nothing.
+    /// The best one here, or what the environment variable `ISOPEL_CPU` names: `plain`, `sse4.1`, `avx2`, `neon`. Names of
+    /// what is not there, or not known, change nothing.
     pub(crate) fn detected() -> Self {
         static DETECTED: OnceLock<Level> = OnceLock::new();
         *DETECTED.get_or_init(|| {
@@ -44,24 +60,37 @@ impl Level {
 
     /// All that this processor has, the best last.
     pub(crate) fn available() -> Vec<Self> {
+        #[cfg_attr(
+            not(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128")),
+            expect(unused_mut, reason = "there is no more")
+        )]
+        let mut levels = vec![Level::Plain];
         #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2")
-            && std::arch::is_x86_feature_detected!("bmi1")
-            && std::arch::is_x86_feature_detected!("bmi2")
         {
-            return vec![Level::Plain, Level::Avx2];
+            use std::arch::is_x86_feature_detected as has;
+            if has!("sse4.1") {
+                levels.push(Level::Sse41);
+            }
+            if has!("avx2") && has!("bmi1") && has!("bmi2") {
+                levels.push(Level::Avx2);
+            }
         }
+        #[cfg(target_arch = "aarch64")]
+        levels.push(Level::Neon);
         #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-        return vec![Level::Plain, Level::Simd128];
-        #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
-        vec![Level::Plain]
+        levels.push(Level::Simd128);
+        levels
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Level::Plain => "plain",
             #[cfg(target_arch = "x86_64")]
+            Level::Sse41 => "sse4.1",
+            #[cfg(target_arch = "x86_64")]
             Level::Avx2 => "avx2",
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => "neon",
             #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
             Level::Simd128 => "simd128",
         }
@@ -76,9 +105,14 @@ macro_rules! at_level {
         pub(crate) fn $name(level: Level, $($argument: $type),*) $(-> $result)? {
             match level {
                 Level::Plain => $plain($($argument),*),
-                // SAFETY: Level::Avx2 is only made by `available`, which has seen that the processor has the features.
+                // SAFETY: `available`, which makes the levels, has seen that the processor has their features.
+                #[cfg(target_arch = "x86_64")]
+                Level::Sse41 => unsafe { sse41::$name($($argument),*) },
+                // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
                 Level::Avx2 => unsafe { avx2::$name($($argument),*) },
+                #[cfg(target_arch = "aarch64")]
+                Level::Neon => neon::$name($($argument),*),
                 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
                 Level::Simd128 => simd128::$name($($argument),*),
             }
@@ -99,6 +133,12 @@ at_level! {
     /// [`dequant_idct::transform_pair`].
     fn transform_pair(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize)
         = dequant_idct::transform_pair;
+    /// [`reduced_idct::transform_pair_to_4`].
+    fn transform_pair_to_4(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize)
+        = reduced_idct::transform_pair_to_4;
+    /// [`reduced_idct::transform_pair_to_2`].
+    fn transform_pair_to_2(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize)
+        = reduced_idct::transform_pair_to_2;
 }
 
 /// [`McuRun::decode`].
@@ -106,9 +146,14 @@ at_level! {
 pub(crate) fn decode_mcus<S: BlockSink>(level: Level, run: McuRun<S>) -> u32 {
     match level {
         Level::Plain => run.decode(),
-        // SAFETY: Level::Avx2 is only made by `available`, which has seen that the processor has the features.
+        // SAFETY: `available`, which makes the levels, has seen that the processor has their features.
+        #[cfg(target_arch = "x86_64")]
+        Level::Sse41 => unsafe { sse41::decode_mcus(run) },
+        // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => unsafe { avx2::decode_mcus(run) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => neon::decode_mcus(run),
         #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
         Level::Simd128 => simd128::decode_mcus(run),
     }
@@ -120,9 +165,14 @@ pub(crate) fn decode_mcus<S: BlockSink>(level: Level, run: McuRun<S>) -> u32 {
 pub(crate) fn decode_piece(level: Level, decoder: &mut PieceDecoder) {
     match level {
         Level::Plain => decoder.decode(),
-        // SAFETY: Level::Avx2 is only made by `available`, which has seen that the processor has the features.
+        // SAFETY: `available`, which makes the levels, has seen that the processor has their features.
+        #[cfg(target_arch = "x86_64")]
+        Level::Sse41 => unsafe { sse41::decode_piece(decoder) },
+        // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => unsafe { avx2::decode_piece(decoder) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => neon::decode_piece(decoder),
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Input: a plan, capabilities. Output: the first of nvJPEG's routes that takes it, or why none may.
 
-use isopel_core::{CodingProcess, ColorModel, DecodePlan, PixelFormat, Route, Sampling, Warning};
+use isopel_core::{CodingProcess, ColorModel, DecodePlan, PixelFormat, Route, Sampling, Scale, Warning};
 
 use crate::nvjpeg::SourcePixels;
 
@@ -80,6 +80,8 @@ pub(crate) struct Choice {
 pub(crate) enum CpuReason {
     /// Pixels that nvJPEG does not give, or not as libjpeg does.
     Format,
+    /// A smaller scale, which nvJPEG has in some forms only and not with libjpeg's arithmetic.
+    Scale,
     /// nvJPEG takes RGB for YCbCr, and YCCK with subsampled K goes wrong.
     Color,
     /// Sampling that is not 4:4:4, 4:2:2, 4:2:0, 4:4:0 or gray in its plain form.
@@ -109,6 +111,9 @@ const MAX_SIDE: u32 = 16_000;
 pub(crate) fn choose(plan: &DecodePlan, support: &RouteSupport) -> Result<Choice, CpuReason> {
     let codestream = plan.codestream();
     let frame = codestream.frame();
+    if plan.scale() != Scale::Full {
+        return Err(CpuReason::Scale);
+    }
     let pixels = match (plan.format(), codestream.color_model()) {
         (PixelFormat::Gray8, ColorModel::YCbCr | ColorModel::Gray) => SourcePixels::Luma,
         (PixelFormat::ComponentPlanes | PixelFormat::Cmyk8, _) => return Err(CpuReason::Format),
@@ -232,6 +237,15 @@ mod tests {
             ("restart-one-missing.jpg", CpuReason::Restarts),
         ] {
             assert_eq!(hazard(name), Err(reason), "{name}");
+        }
+    }
+
+    #[test]
+    fn smaller_scales_go_to_the_cpu() {
+        let jpeg = corpus::hazard("container-base-420.jpg").unwrap();
+        for scale in Scale::ALL.into_iter().filter(|&scale| scale != Scale::Full) {
+            let choice = choice(&jpeg, &DecodeOptions::default().scale(scale), &RouteSupport::ALL);
+            assert_eq!(choice, Err(CpuReason::Scale), "{scale}");
         }
     }
 

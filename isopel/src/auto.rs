@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use isopel_core::{BackendErrorKind, Codestream, DecodeOptions, DecodePlan, Error};
+use isopel_core::{BackendErrorKind, Codestream, DecodeOptions, DecodePlan, Error, Scale};
 
 use crate::device::Device;
 use crate::gpu::Gpu;
@@ -11,11 +11,11 @@ use crate::gpu::Gpu;
 /// [`BackendChoice::Auto`](crate::BackendChoice::Auto) gives a batch of so many images to a GPU.
 ///
 /// A GPU has to be fed and read back, and entropy decoding stays on the CPU: with fewer images it waits more than
-/// it works.
+/// it works. Images at a smaller [`Scale`] are none of its work and don't count.
 pub const AUTO_GPU_IMAGES: usize = 8;
 
 /// [`BackendChoice::Auto`](crate::BackendChoice::Auto) gives a single image to a GPU if so many pixels of it are
-/// asked for.
+/// asked for, at full size.
 pub const AUTO_GPU_PIXELS: u64 = 4_000_000;
 
 /// Whether there is a GPU, and when to use it.
@@ -39,13 +39,14 @@ impl GpuUse {
             GpuUse::Never => None,
             GpuUse::Always(gpu) => Some(gpu),
             GpuUse::WhenWorthIt(auto) => {
-                let worth_it = Gpu::BUILT_IN && pixels_of(bytes, options) >= AUTO_GPU_PIXELS;
+                let full = options.scale == Scale::Full;
+                let worth_it = Gpu::BUILT_IN && full && pixels_of(bytes, options) >= AUTO_GPU_PIXELS;
                 if worth_it { auto.open(threads) } else { None }
             }
         }
     }
 
-    /// The GPU, if a batch of so many images is for it.
+    /// The GPU, if a batch of so many images at full size is for it.
     pub(crate) fn for_batch(&self, images: usize, threads: usize) -> Option<&Device> {
         match self {
             GpuUse::Never => None,

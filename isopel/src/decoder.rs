@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 #[cfg(not(target_arch = "wasm32"))]
 use isopel_core::cpu::CpuBackend;
-use isopel_core::{Codestream, DecodeOptions, DecodePlan, Error, Image, PixelLayout, Report, cpu};
+use isopel_core::{Codestream, DecodeOptions, DecodePlan, Error, Image, PixelLayout, Report, Scale, cpu};
 
 use crate::auto::GpuUse;
 use crate::backend_choice::{BackendChoice, BackendUnavailable};
@@ -193,7 +193,8 @@ impl Decoder {
     /// # Errors
     /// Per image, as [`decode`](crate::decode).
     pub fn decode_batch(&self, files: &[&[u8]], options: &DecodeOptions) -> Vec<Result<Image, Error>> {
-        if let Some(gpu) = self.gpu.for_batch(files.len(), self.threads) {
+        let images = if options.scale == Scale::Full { files.len() } else { 0 };
+        if let Some(gpu) = self.gpu.for_batch(images, self.threads) {
             let mut results = gpu.decode_batch(files, options);
             let again = files.iter().zip(&mut results).filter(|(_, result)| self.gpu.gives_way(result)).collect();
             self.spread(again, |(bytes, result)| *result = crate::decode(bytes, options));
@@ -226,7 +227,8 @@ impl Decoder {
     /// # Errors
     /// Per image, as [`decode_into`](Decoder::decode_into).
     pub fn decode_batch_into(&self, mut items: Vec<BatchItem<'_>>) -> Vec<Result<Report, Error>> {
-        if let Some(gpu) = self.gpu.for_batch(items.len(), self.threads) {
+        let images = items.iter().filter(|item| item.options.scale == Scale::Full).count();
+        if let Some(gpu) = self.gpu.for_batch(images, self.threads) {
             let mut results = gpu.decode_batch_into(&mut items);
             let again = items.iter_mut().zip(&mut results).filter(|(_, result)| self.gpu.gives_way(result)).collect();
             self.spread(again, |(item, result)| *result = item.decode_on_cpu());
@@ -239,7 +241,7 @@ impl Decoder {
     #[cfg(not(target_arch = "wasm32"))]
     fn shares(&self, plan: &DecodePlan) -> bool {
         const MIN_PIXELS: u64 = 4 << 20;
-        self.threads != 1 && plan.output_size().pixels() >= MIN_PIXELS && rayon::current_thread_index().is_none()
+        self.threads != 1 && plan.file_pixels() >= MIN_PIXELS && rayon::current_thread_index().is_none()
     }
 
     /// Works on images on the decoder's threads.

@@ -21,6 +21,9 @@
 //! memory and batches on several threads. Everything that [`isopel_core`] exports is here too, for those who want
 //! the steps apart: [`Codestream`] -> [`DecodePlan`] -> pixels.
 //!
+//! [`DecodeOptions::scale`] decodes at 1/2, 1/4 or 1/8 of the size, for thumbnails and previews; [`Scale::covering`] finds
+//! the one for a wanted size. Regions then count the pixels of the smaller picture.
+//!
 //! With the feature `wgpu`, a [`Decoder`] also decodes on any GPU, to the same bytes, and `isopel::wgpu` has the backend
 //! for pixels that stay there: buffers, textures and command encoders of the caller's.
 //!

@@ -5,7 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use isopel::{DecodeOptions, DisplayRect, FormatRequest, Orientation, OrientationPolicy, PixelFormat, StoredRect};
+use isopel::{
+    DecodeOptions, DisplayRect, FormatRequest, Orientation, OrientationPolicy, PixelFormat, Scale, StoredRect,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -194,6 +196,26 @@ fn regions_are_counted_in_the_space_asked_for() {
 }
 
 #[test]
+fn scales_give_the_librarys_pixels_and_regions_lie_in_the_scaled_picture() {
+    let folder = Folder::with(&["portrait-exif6.jpg"]);
+    for scale in Scale::ALL {
+        let args = ["decode", "portrait-exif6.jpg", "-o", "out.ppm", "--scale", scale.name()];
+        let expected = decode("portrait-exif6.jpg", DecodeOptions::default().scale(scale));
+        let said = folder.run(&args).expect(0).stdout;
+        assert!(fs::read(folder.path("out.ppm")).unwrap() == pnm("P6", &expected), "{scale}");
+        let said = String::from_utf8(said).unwrap();
+        assert_eq!(said.contains(&format!(", at {scale}")), scale != Scale::Full, "{said}");
+    }
+    // At 1/8 it is 113x150 as displayed.
+    let region =
+        |rect| folder.run(&["decode", "portrait-exif6.jpg", "-o", "r.ppm", "--scale", "1/8", "--region", rect]);
+    region("100,140,13,10").expect(0);
+    let options = DecodeOptions::default().scale(Scale::Eighth).region(DisplayRect::new(100, 140, 13, 10));
+    assert!(fs::read(folder.path("r.ppm")).unwrap() == pnm("P6", &decode("portrait-exif6.jpg", options)));
+    region("100,140,14,10").expect(1).says("error[region-out-of-bounds]: ");
+}
+
+#[test]
 fn each_orientation_turns_the_picture() {
     let folder = Folder::with(&["portrait-exif6.jpg"]);
     let orient = |value: &str| {
@@ -267,6 +289,8 @@ fn wrong_usage_is_1_and_help_is_0() {
         (&["decode", "gray.jpg", "-o", "out.pgm", "--format", "rgb8"], "gray8"),
         (&["decode", "gray.jpg", "-o", "out.png", "--region", "1,2,3"], "X,Y,WIDTH,HEIGHT"),
         (&["decode", "gray.jpg", "-o", "out.png", "--orientation", "9"], "1 to 8"),
+        (&["decode", "gray.jpg", "-o", "out.png", "--scale", "1/3"], "1, 1/2, 1/4, 1/8"),
+        (&["compare", "gray.jpg", "--scale", "1/2"], "--scale needs a --backend"),
         #[cfg(not(feature = "cuda"))]
         (&["decode", "gray.jpg", "-o", "out.png", "--backend", "cuda"], "build with --features cuda"),
         (&["decode", "gray.jpg", "cmyk.jpg", "-o", "out.png"], "need a folder"),
@@ -413,6 +437,10 @@ fn bench_measures_both_decoders() {
         assert!(line["zune_jpeg"]["megapixels_per_second"].as_f64().unwrap() > 0.0);
         assert!(line["median_ratio"].as_f64().unwrap() > 0.0);
     }
+    let run = folder.run(&["bench", "--rounds", "1", "--json", "--scale", "1/8", "gray.jpg"]).expect(0);
+    let line = &run.json_lines()[0];
+    assert_eq!((&line["scale"], &line["width"]), (&"1/8".into(), &640.into()));
+    assert!(line["isopel"]["median_ms"].as_f64().unwrap() > 0.0 && line["median_ratio"].is_null(), "{line}");
     folder.run(&["bench", "--rounds", "0", "gray.jpg"]).expect(1);
     folder.run(&["bench", "--seconds", "nan", "gray.jpg"]).expect(1);
 }

@@ -14,6 +14,7 @@ import type {
   InitOptions,
   Input,
   Limits,
+  PixelOptions,
   Report,
   Scans,
 } from './types.js';
@@ -112,9 +113,9 @@ export class Isopel {
       onResult?.(result, results.length - 1);
     };
     const chosen = backend ?? this.#options.backend ?? 'auto';
-    const objection = chosen === 'auto' && files.length >= AUTO_GPU_IMAGES ? await this.#gpu.objection() : undefined;
-    const together =
-      chosen === 'webgpu' || (chosen === 'auto' && files.length >= AUTO_GPU_IMAGES && objection === undefined);
+    const isMuch = files.length >= AUTO_GPU_IMAGES && !isScaled(pixels);
+    const objection = chosen === 'auto' && isMuch ? await this.#gpu.objection() : undefined;
+    const together = chosen === 'webgpu' || (chosen === 'auto' && isMuch && objection === undefined);
     while (results.length < files.length) {
       signal?.throwIfAborted();
       if (together) {
@@ -147,7 +148,11 @@ export class Isopel {
     this.#gpu.free();
   }
 
+  /** Whether a GPU would have much to do. At a smaller scale it has nothing to do. */
   #isLarge(bytes: Uint8Array, options: DecodeOptions): boolean {
+    if (isScaled(options)) {
+      return false;
+    }
     const { width, height } = options.region ?? this.#cpu.header(bytes, options);
     return width * height >= AUTO_GPU_PIXELS;
   }
@@ -217,6 +222,10 @@ export class Isopel {
     }
     return results;
   }
+}
+
+function isScaled({ scale }: PixelOptions): boolean {
+  return scale !== undefined && scale !== 1;
 }
 
 /** Whether a device is to blame, and not the file or the request. */

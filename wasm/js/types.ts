@@ -8,6 +8,9 @@ export type Input = ArrayBuffer | Uint8Array | Blob | Response;
 /** Who decodes: `auto` takes WebGPU for large work where there is a GPU, else WebAssembly. */
 export type Backend = 'auto' | 'webgpu' | 'wasm';
 
+/** The size to decode at, as a fraction of the file's width and height. */
+export type Scale = 1 | 0.5 | 0.25 | 0.125;
+
 /** A rectangle of whole pixels. */
 export interface Rect {
   x: number;
@@ -38,10 +41,15 @@ export interface Limits {
 
 /** What to decode, and into which pixels. */
 export interface PixelOptions {
-  /** The part to decode. Default: all of it. */
+  /** The part to decode, in pixels of the picture at `scale`. Default: all of it. */
   region?: Rect | undefined;
   /** Whether `region` is counted in the picture as shown, or as stored before its orientation. Default: `display`. */
   space?: 'display' | 'stored' | undefined;
+  /**
+   * Decode at a fraction of the size, for thumbnails and previews: faster, and with less memory, than decoding all and
+   * shrinking it. Sides are rounded up. The pixels are libjpeg-turbo's at the same scale. Default: 1.
+   */
+  scale?: Scale | undefined;
   /** Apply the EXIF orientation (the default), ignore it, or apply this EXIF value, 1 to 8, instead. */
   orientation?: 'apply' | 'ignore' | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | undefined;
   /** Default: `rgba8`. */
@@ -94,18 +102,23 @@ export interface Report {
   color: string;
   /** The EXIF orientation that was applied. Do not rotate again. */
   orientation: number;
-  /** What was decoded, in stored coordinates. */
+  /** The fraction of the file's size that was decoded at. */
+  scale: Scale;
+  /** What was decoded, in stored coordinates of the picture at that scale. */
   storedRegion: Rect;
   warnings: Warning[];
   /** Rows before the first damage that was noticed, in stored order. */
   validRows: number;
   /** Whether the file sent every bit; progressive files may stop before. */
   complete: boolean;
-  /** Who made the pixels. They are the same. */
+  /** Who made the pixels. They are the same. At a smaller `scale` it is `wasm`; `webgpu` only passes them on. */
   route: 'wasm' | 'webgpu';
   /** Why `auto` did not use WebGPU although the work is large enough. */
   fallback?: string;
-  /** Milliseconds by stage, if asked for: `parse`, `entropy`, `transform`, `color` or `entropy`, `gpu`. */
+  /**
+   * Milliseconds by stage, if asked for: `parse`, `entropy`, `transform`, `color`; on `webgpu` `entropy`, `gpu`, or for
+   * smaller scales `decode`, `gpu`.
+   */
   timings?: Record<string, number>;
 }
 

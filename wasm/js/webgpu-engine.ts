@@ -53,7 +53,7 @@ export class WebGpuEngine {
         this.#forgetIfLost(reason);
         return { status: 'rejected', reason };
       }
-      return { status: 'fulfilled', value: { ...withData(result), route: 'webgpu' } };
+      return { status: 'fulfilled', value: { ...withData(result), route: routeOf(result) } };
     });
   }
 
@@ -63,7 +63,7 @@ export class WebGpuEngine {
         ? device.drawToOffscreenCanvas(bytes, options, canvas)
         : device.drawToCanvas(bytes, options, canvas as HTMLCanvasElement),
     );
-    return { ...image, route: 'webgpu' };
+    return { ...image, route: routeOf(image) };
   }
 
   /** Gives device and memory back; the next call opens them again. */
@@ -127,6 +127,11 @@ export class WebGpuEngine {
       this.#device = undefined;
     }
   }
+}
+
+/** Smaller scales are decoded on the CPU, and the GPU only takes the pixels to their place. */
+function routeOf({ scale }: WasmImage): 'wasm' | 'webgpu' {
+  return scale === 1 ? 'webgpu' : 'wasm';
 }
 
 /** What the browser tells of the adapter that is preferred for high performance. */

@@ -25,6 +25,8 @@ extern "C" {
     fn set_color(this: &JsImage, color: &str);
     #[wasm_bindgen(method, setter, structural)]
     fn set_orientation(this: &JsImage, orientation: u8);
+    #[wasm_bindgen(method, setter, structural)]
+    fn set_scale(this: &JsImage, scale: f64);
     #[wasm_bindgen(method, setter, structural, js_name = storedRegion)]
     fn set_stored_region(this: &JsImage, region: &Object);
     #[wasm_bindgen(method, setter, structural)]
@@ -58,6 +60,7 @@ pub(crate) fn describe(report: &Report, data: Option<&Uint8Array>) -> JsImage {
     image.set_planes(&planes.collect());
     image.set_color(report.color.name());
     image.set_orientation(report.orientation.to_exif());
+    image.set_scale(1.0 / f64::from(report.scale.denominator()));
     let region = report.region.rect();
     image.set_stored_region(&numbers(&[
         ("x", region.x.into()),

@@ -2,7 +2,7 @@
 
 use isopel_core::{
     DecodeOptions, DisplayRect, FormatRequest, Limits, Orientation, OrientationPolicy, PixelFormat, Rect, Region,
-    StoredRect, Strictness,
+    Scale, StoredRect, Strictness,
 };
 use wasm_bindgen::prelude::*;
 
@@ -16,6 +16,8 @@ extern "C" {
     fn region(this: &JsOptions) -> Option<JsRegion>;
     #[wasm_bindgen(method, getter, structural)]
     fn space(this: &JsOptions) -> Option<String>;
+    #[wasm_bindgen(method, getter, structural)]
+    fn scale(this: &JsOptions) -> JsValue;
     #[wasm_bindgen(method, getter, structural)]
     fn orientation(this: &JsOptions) -> JsValue;
     #[wasm_bindgen(method, getter, structural)]
@@ -64,6 +66,7 @@ impl JsOptions {
         let strictness = if self.strict() == Some(true) { Strictness::Strict } else { Strictness::Lenient };
         Ok(DecodeOptions::default()
             .region(self.region_request()?)
+            .scale(self.scale_request()?)
             .orientation(self.orientation_policy()?)
             .format(self.format_request()?)
             .strictness(strictness)
@@ -88,6 +91,15 @@ impl JsOptions {
             Some("stored") => Ok(StoredRect::from_rect(rect).into()),
             Some(other) => Err(bad("space", "'display' or 'stored'", &other.into())),
         }
+    }
+
+    fn scale_request(&self) -> Result<Scale, JsError> {
+        let value = self.scale();
+        if value.is_undefined() || value.is_null() {
+            return Ok(Scale::Full);
+        }
+        let scale = Scale::ALL.into_iter().find(|scale| value.as_f64() == Some(1.0 / f64::from(scale.denominator())));
+        scale.ok_or_else(|| bad("scale", "1, 0.5, 0.25 or 0.125", &value))
     }
 
     fn orientation_policy(&self) -> Result<OrientationPolicy, JsError> {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use isopel_core::cpu::{HostBuffer, HostTarget};
-use isopel_core::{Backend, Codestream, DecodeOptions, DecodePlan, Error, Job, LimitError, Outcome};
+use isopel_core::{Backend, Codestream, DecodeOptions, DecodePlan, Error, Job, LimitError, Outcome, Scale};
 use isopel_wgpu::{WgpuAfter, WgpuBackend, WgpuOptions, WgpuTarget, wgpu};
 use js_sys::{Array, Uint8Array};
 use wasm_bindgen::prelude::*;
@@ -143,13 +143,18 @@ impl WebGpu {
             let js_image = only(submission.wait())?;
             if timings {
                 js_image.set_timings(&image::timings(&[
-                    ("entropy", queued.saturating_sub(start)),
+                    (cpu_stage(&decode_options), queued.saturating_sub(start)),
                     ("gpu", now().saturating_sub(queued)),
                 ]));
             }
             Ok(js_image.into())
         }))
     }
+}
+
+/// What is done before the GPU gets its work.
+fn cpu_stage(options: &DecodeOptions) -> &'static str {
+    if options.scale == Scale::Full { "entropy" } else { "decode" }
 }
 
 fn only(outcomes: Vec<Outcome>) -> Result<JsImage, JsError> {
@@ -189,7 +194,8 @@ async fn decode_together(
     let submission = backend.submit(jobs, WgpuAfter::Queue);
     let queued = now();
     submission.fence().finished().await;
-    let times = timings.then(|| [("entropy", queued.saturating_sub(start)), ("gpu", now().saturating_sub(queued))]);
+    let times =
+        timings.then(|| [(cpu_stage(options), queued.saturating_sub(start)), ("gpu", now().saturating_sub(queued))]);
     for outcome in submission.wait() {
         let result = outcome.result.map_err(JsError::from).map(|report| {
             let js_image = image::describe(&report, Some(&Uint8Array::from(buffers[outcome.index].lock().as_slice())));

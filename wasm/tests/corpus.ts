@@ -15,6 +15,7 @@ export interface Golden {
   options: {
     format: 'source' | 'rgb8' | 'gray8';
     orientation: 'apply' | 'ignore';
+    scale?: 1 | 0.5 | 0.25 | 0.125;
     region?: { x: number; y: number; width: number; height: number };
   };
   sha256: string;
@@ -40,6 +41,18 @@ export function storedPictures(): Golden[] {
     .map(({ path = '', pixels_sha256 = '' }) => ({
       path,
       options: { format: 'source', orientation: 'ignore' },
+      sha256: pixels_sha256,
+    }));
+}
+
+/** Every such file at 1/2, 1/4 and 1/8 of its size, as stored. */
+export function scaledPictures(): Golden[] {
+  const scales: Record<string, 0.5 | 0.25 | 0.125> = { '1/2': 0.5, '1/4': 0.25, '1/8': 0.125 };
+  return table('conformance/corpus/SCALED.tsv')
+    .filter(({ path = '', format }) => format !== 'other' && !NOT_DECODED.some((name) => path.endsWith(name)))
+    .map(({ path = '', scale = '', pixels_sha256 = '' }) => ({
+      path,
+      options: { format: 'source', orientation: 'ignore', scale: scales[scale] ?? 1 },
       sha256: pixels_sha256,
     }));
 }

@@ -3,14 +3,14 @@
 import { runInNewContext } from 'node:vm';
 import { expect, test } from '@playwright/test';
 import { init, IsopelError, IsopelWorker } from '../dist/index.js';
-import { readJpeg, refused, regions, sha256, storedPictures, uprightPictures } from './corpus.js';
+import { readJpeg, refused, regions, scaledPictures, sha256, storedPictures, uprightPictures } from './corpus.js';
 
 const photo = readJpeg('samples/photo.jpg');
 
-test('pixels are libjpeg-turbo’s, whole, upright and in regions', async () => {
+test('pixels are libjpeg-turbo’s, whole, smaller, upright and in regions', async () => {
   const isopel = await init();
-  const pictures = [...storedPictures(), ...uprightPictures(), ...regions()];
-  expect(pictures.length).toBeGreaterThan(350);
+  const pictures = [...storedPictures(), ...scaledPictures(), ...uprightPictures(), ...regions()];
+  expect(pictures.length).toBeGreaterThan(850);
   for (const { path, options, sha256: golden } of pictures) {
     const { data } = await isopel.decode(readJpeg(path), options);
     expect(sha256(data), `${path} ${JSON.stringify(options)}`).toBe(golden);
@@ -101,6 +101,30 @@ test('formats lie as their planes say', async () => {
   expect(components.planes).toMatchObject([{ width: 1920 }, { width: 960, height: 640 }, { stride: 960 }]);
 });
 
+test('a scale makes the picture smaller, and regions count its pixels', async () => {
+  const isopel = await init();
+  const portrait = readJpeg('samples/portrait-exif6.jpg');
+  const whole = await isopel.decode(portrait, { scale: 0.125 });
+  expect(whole).toMatchObject({ width: 113, height: 150, scale: 0.125, route: 'wasm' });
+  const region = { x: 100, y: 120, width: 13, height: 30 };
+  const part = await isopel.decode(portrait, { scale: 0.125, region });
+  for (let row = 0; row < region.height; row++) {
+    const start = 4 * ((region.y + row) * 113 + region.x);
+    const expected = whole.data.subarray(start, start + 4 * region.width);
+    expect(part.data.subarray(4 * 13 * row, 4 * 13 * (row + 1))).toEqual(expected);
+  }
+  const outside = isopel.decode(portrait, { scale: 0.125, region: { ...region, x: 101 } });
+  await expect(outside).rejects.toMatchObject({ kind: 'region-out-of-bounds' });
+  expect((await isopel.decode(portrait, { scale: 1 })).scale).toBe(1);
+
+  const worker = new IsopelWorker({ threads: 1 });
+  const [first, second] = await worker.decodeBatch([portrait, portrait], { scale: 0.125 });
+  worker.free();
+  for (const result of [first, second]) {
+    expect(result?.status === 'fulfilled' && Buffer.compare(result.value.data, whole.data)).toBe(0);
+  }
+});
+
 test('a region in stored coordinates is the same part of the file', async () => {
   const isopel = await init();
   const portrait = readJpeg('samples/portrait-exif6.jpg');
@@ -115,6 +139,9 @@ test('bad options are named', async () => {
   const bad: [object, RegExp][] = [
     [{ format: 'png' }, /format/],
     [{ orientation: 9 }, /orientation/],
+    [{ scale: 0.3 }, /scale must be 1, 0\.5, 0\.25 or 0\.125/],
+    [{ scale: 0 }, /scale/],
+    [{ scale: '1/2' }, /scale/],
     [{ space: 'screen', region: { x: 0, y: 0, width: 1, height: 1 } }, /space/],
     [{ region: { x: 0.5, y: 0, width: 1, height: 1 } }, /region\.x/],
     [{ region: { x: 0, y: 0, width: -1, height: 1 } }, /region\.width/],

@@ -1,7 +1,7 @@
 /** The package in a browser, with WebGPU. */
 
 import { expect, test } from '@playwright/test';
-import { regions, storedPictures, uprightPictures } from './corpus.js';
+import { regions, scaledPictures, storedPictures, uprightPictures } from './corpus.js';
 import { PACKAGE, wrongPictures } from './pages.js';
 
 test.beforeEach(({ page }) => page.goto('/'));
@@ -12,6 +12,38 @@ test('stored pictures are libjpeg-turbo’s to the byte', async ({ page }) => {
 
 test('upright pictures and regions are libjpeg-turbo’s to the byte', async ({ page }) => {
   expect(await wrongPictures(page, [...uprightPictures(), ...regions()], 'webgpu')).toEqual([]);
+});
+
+test('smaller pictures are libjpeg-turbo’s to the byte', async ({ page }) => {
+  expect(await wrongPictures(page, scaledPictures(), 'webgpu')).toEqual([]);
+});
+
+test('smaller pictures are made on the CPU, and drawn and batched on the GPU', async ({ page }) => {
+  const result = await page.evaluate(async (url) => {
+    const { init } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init({ backend: 'webgpu' });
+    const file = await (await fetch('/samples/portrait-exif6.jpg')).blob();
+    const { data } = await isopel.decode(file, { backend: 'wasm', scale: 0.25 });
+    const canvas = document.createElement('canvas');
+    const report = await isopel.decodeToCanvas(file, canvas, { scale: 0.25 });
+    const copy = new OffscreenCanvas(report.width, report.height).getContext('2d')!;
+    copy.drawImage(canvas, 0, 0);
+    const drawn = copy.getImageData(0, 0, report.width, report.height).data;
+    const [batched] = await isopel.decodeBatch([file], { scale: 0.25 });
+    const auto = await isopel.decodeBatch(
+      Array.from({ length: 8 }, () => file),
+      { scale: 0.25, backend: 'auto' },
+    );
+    const equal = (pixels: ArrayLike<number>) => data.every((value, index) => value === pixels[index]);
+    return {
+      report: [report.width, report.height, report.scale, report.route],
+      same: [equal(drawn), batched?.status === 'fulfilled' && equal(batched.value.data)],
+      auto: auto.map((one) => one.status === 'fulfilled' && [one.value.route, one.value.fallback ?? null]),
+    };
+  }, PACKAGE);
+  expect(result.report).toEqual([225, 300, 0.25, 'wasm']);
+  expect(result.same).toEqual([true, true]);
+  expect(result.auto).toEqual(Array.from({ length: 8 }, () => ['wasm', null]));
 });
 
 test('a canvas is drawn on the GPU', async ({ page }) => {

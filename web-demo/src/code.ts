@@ -6,6 +6,7 @@ export function codeFor(name: DecoderName, request: Request): string {
   const options = [
     ...(name === 'browser' ? [] : [`backend: '${name}'`]),
     ...(request.orientation === 'apply' ? [] : [`orientation: '${request.orientation}'`]),
+    ...(request.scale === 1 ? [] : [`scale: ${request.scale}`]),
     ...(request.region === undefined
       ? []
       : [
@@ -15,7 +16,7 @@ export function codeFor(name: DecoderName, request: Request): string {
         ]),
   ];
   if (name === 'browser') {
-    return browserCode(request.region);
+    return browserCode(request);
   }
   return [
     `import init from 'isopel'; // npm install isopel`,
@@ -29,13 +30,17 @@ export function codeFor(name: DecoderName, request: Request): string {
   ].join('\n');
 }
 
-function browserCode(region: Request['region']): string {
-  const { x, y, width, height } = region ?? { x: 0, y: 0, width: 'bitmap.width', height: 'bitmap.height' };
+function browserCode({ region, scale }: Request): string {
+  const scaled = (side: string): string => (scale === 1 ? `bitmap.${side}` : `Math.ceil(bitmap.${side} * ${scale})`);
+  const { x, y, width, height } = region ?? { x: 0, y: 0, width: scaled('width'), height: scaled('height') };
+  const corner = `${x === 0 ? 0 : -x}, ${y === 0 ? 0 : -y}`;
   return [
     `const blob = await (await fetch('picture.jpg')).blob();`,
     `const bitmap = await createImageBitmap(blob, { colorSpaceConversion: 'none' });`,
     `const context = new OffscreenCanvas(${width}, ${height}).getContext('2d');`,
-    `context.drawImage(bitmap, ${x === 0 ? 0 : -x}, ${y === 0 ? 0 : -y});`,
+    scale === 1
+      ? `context.drawImage(bitmap, ${corner});`
+      : `context.drawImage(bitmap, ${corner}, ${scaled('width')}, ${scaled('height')});`,
     `const { data } = context.getImageData(0, 0, ${width}, ${height});`,
   ].join('\n');
 }

@@ -1,7 +1,7 @@
 /** The decoders that the page compares. */
 
 import { IsopelError, IsopelWorker } from 'isopel';
-import type { DecodeOptions, Rect, Warning } from 'isopel';
+import type { DecodeOptions, Rect, Scale, Warning } from 'isopel';
 
 export type DecoderName = 'wasm' | 'webgpu' | 'browser';
 
@@ -31,6 +31,8 @@ export interface Picture {
 
 export interface Request {
   orientation: 'apply' | 'ignore';
+  scale: Scale;
+  /** In pixels of the scaled picture. */
   region?: Rect | undefined;
 }
 
@@ -76,7 +78,7 @@ function warmUp(): Promise<Blob> {
 }
 
 /** What the browser shows for the same request, read back through a canvas. */
-async function decodeByBrowser(file: Blob, { orientation, region }: Request): Promise<Picture> {
+async function decodeByBrowser(file: Blob, { orientation, scale, region }: Request): Promise<Picture> {
   if (orientation === 'ignore') {
     // `imageOrientation: 'none'` was redefined to mean the same as `from-image`.
     throw new IsopelError({ kind: 'browser', message: 'browsers always turn pictures as their EXIF data says' });
@@ -89,12 +91,14 @@ async function decodeByBrowser(file: Blob, { orientation, region }: Request): Pr
     });
   });
   const decoded = performance.now();
-  const { x, y, width, height } = region ?? { x: 0, y: 0, width: bitmap.width, height: bitmap.height };
+  const [scaledWidth, scaledHeight] = [Math.ceil(bitmap.width * scale), Math.ceil(bitmap.height * scale)];
+  const { x, y, width, height } = region ?? { x: 0, y: 0, width: scaledWidth, height: scaledHeight };
   const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
   if (context === null) {
     throw new IsopelError({ kind: 'browser', message: 'this browser gives no canvas of that size' });
   }
-  context.drawImage(bitmap, -x, -y);
+  context.imageSmoothingQuality = 'high';
+  context.drawImage(bitmap, -x, -y, scaledWidth, scaledHeight);
   const pixels = context.getImageData(0, 0, width, height).data as Uint8ClampedArray<ArrayBuffer>;
   bitmap.close();
   const end = performance.now();

@@ -1,6 +1,6 @@
 /** One picture: what is in the file, two decoders side by side, a region decoded alone. */
 
-import type { Header, Rect, Scans } from 'isopel';
+import type { Header, Rect, Scale, Scans } from 'isopel';
 import { codeFor } from './code.js';
 import { DECODERS, decode, worker } from './decoders.js';
 import type { DecoderName, NamedFile, Picture, Request } from './decoders.js';
@@ -30,7 +30,9 @@ export class PictureTab {
     }
     select('first').value = 'wasm';
     select('second').value = 'browser';
-    select('orientation').addEventListener('change', () => void this.#decodeBoth());
+    for (const id of ['orientation', 'scale']) {
+      select(id).addEventListener('change', () => void this.#decodeBoth());
+    }
     input('amplify').addEventListener('input', () => this.#showHeat());
     button('copy').addEventListener('click', () => void this.#copy());
   }
@@ -66,11 +68,15 @@ export class PictureTab {
     showMarkers(bytes);
     select('orientation').value = 'apply';
     select('orientation').disabled = header.orientation === 1;
+    select('scale').value = '1';
     await this.#decodeBoth();
   }
 
   get #request(): Request {
-    return { orientation: select('orientation').value as Request['orientation'] };
+    return {
+      orientation: select('orientation').value as Request['orientation'],
+      scale: Number(select('scale').value) as Scale,
+    };
   }
 
   get #names(): [DecoderName, DecoderName] {

@@ -44,6 +44,26 @@ test('a picture turned by EXIF is upright, or as stored', async ({ page }) => {
   await expect(page.locator('#code')).toContainText("orientation: 'ignore'");
 });
 
+test('a picture is decoded at a fraction of its size, and so are its regions', async ({ page }) => {
+  await openSample(page, 'Photo', 'photo.jpg');
+  const size = () =>
+    page.locator('#first-canvas').evaluate((canvas: HTMLCanvasElement) => [canvas.width, canvas.height]);
+  await page.getByLabel('Decode at').selectOption('0.125');
+  await expect.poll(size).toEqual([240, 160]);
+  await expect(page.locator('#code')).toContainText('scale: 0.125');
+  // The browser shrinks the picture instead, to the same size.
+  await expect(page.locator('#verdict')).toHaveText(/^up to \d+ levels? apart$/);
+  await page.getByLabel('Compared with').selectOption('webgpu');
+  await expect(page.locator('#verdict')).toHaveText('identical, every byte');
+  await page.locator('#stage').focus();
+  await page.keyboard.press('ArrowRight');
+  await expect(page.locator('#region-verdict')).toHaveText('Every byte equals the same part of the whole picture.');
+  await expect(page.locator('#code')).toContainText('region: { x: 68, y: 40, width: 120, height: 80 }');
+  await openSample(page, 'Gray', 'gray.jpg');
+  await expect.poll(size).toEqual([640, 480]);
+  await expect(page.locator('#code')).not.toContainText('scale');
+});
+
 test('a region is drawn with the pointer and decoded alone', async ({ page }) => {
   await openSample(page, 'Photo', 'photo.jpg');
   const box = await page.locator('#stage').boundingBox();

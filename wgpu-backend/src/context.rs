@@ -206,8 +206,11 @@ impl WgpuBackend {
             pipelines: Pipelines::new(&device, decodes_entropy),
             pack_memory: PackMemory::default(),
             staging: StagingPool::new(),
-            uploads: BufferPool::new("jpeg.upload", storage | wgpu::BufferUsages::COPY_DST),
-            planes: BufferPool::new("jpeg.planes", storage),
+            uploads: BufferPool::new(
+                "jpeg.upload",
+                storage | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC,
+            ),
+            planes: BufferPool::new("jpeg.planes", storage | wgpu::BufferUsages::COPY_DST),
             outputs: BufferPool::new("jpeg.output", storage | wgpu::BufferUsages::COPY_SRC),
             scratch: BufferPool::new(
                 "jpeg.scratch",

@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn constants_of_entropy_decoding_are_the_shaders() {
-        let constant = constants(&HUFFMAN_STAGES[0].source());
+        let source = HUFFMAN_STAGES[0].source();
+        let constant = constants(&source);
         for (name, value) in [
             ("GROUP", subsequences::GROUP as u32),
             ("NONE", NO_SUBSEQUENCE),
@@ -211,7 +212,8 @@ mod tests {
 
     #[test]
     fn constants_are_the_shaders() {
-        let constant = constants(&STAGES[1].source());
+        let source = STAGES[1].source();
+        let constant = constants(&source);
         for (name, value) in [
             ("FILTER_NONE", Filter::None as u32),
             ("FILTER_H2V1", Filter::H2V1 as u32),

@@ -12,6 +12,7 @@
 #![deny(unsafe_code)]
 
 mod context;
+mod cpu_route;
 mod download;
 mod error;
 mod fence;

@@ -94,6 +94,25 @@ impl TileOutput {
         }
     }
 
+    /// The same bytes of the target, each a sample of a component that has this output's rows one below the other.
+    pub(crate) fn copied_from(self, component: u32) -> Self {
+        let words = Output {
+            width: self.row_bytes() as u32,
+            bytes_per_pixel: 1,
+            origin_x: 0,
+            origin_y: 0,
+            across_x: 1,
+            across_y: 0,
+            down_x: 0,
+            down_y: 1,
+            color: Color::Gray as u32,
+            channels: 0,
+            component,
+            ..self.words
+        };
+        TileOutput { usual: false, words, ..self }
+    }
+
     pub(crate) fn row_bytes(&self) -> u64 {
         u64::from(self.words.width) * u64::from(self.words.bytes_per_pixel)
     }

@@ -88,9 +88,11 @@ impl WgpuBackend {
             let ticks = self.resolve(encoder, &timestamps, 2 * passes)?;
             recorded.used.give_back(self);
             let period = f64::from(self.queue.get_timestamp_period());
-            let mut spans = ticks.as_chunks::<2>().0.iter().map(|[begin, end]| {
-                Duration::from_nanos((end.saturating_sub(*begin) as f64 * period) as u64)
-            });
+            let mut spans = ticks
+                .as_chunks::<2>()
+                .0
+                .iter()
+                .map(|[begin, end]| Duration::from_nanos((end.saturating_sub(*begin) as f64 * period) as u64));
             let mut next = || spans.next().unwrap_or_default();
             let entropy = decodes_entropy.then(|| GpuEntropyTimes {
                 synchronise: next(),

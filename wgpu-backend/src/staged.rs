@@ -75,7 +75,8 @@ impl StagedPicture {
         };
         let scans = staged.scans.iter().map(context).collect();
         let picture = StagedPicture { plan: staged, scans, data };
-        if picture.plan.scans.iter().any(|scan| picture.symbol_words_of(scan) > PackedCoefficients::MAX_SYMBOLS as u64) {
+        if picture.plan.scans.iter().any(|scan| picture.symbol_words_of(scan) > PackedCoefficients::MAX_SYMBOLS as u64)
+        {
             memory.put_picture(picture);
             return None;
         }

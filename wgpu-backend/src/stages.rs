@@ -38,14 +38,7 @@ pub(crate) const HUFFMAN_STAGES: [Stage; 6] = [
         name: "huffman_join",
         files: &[SCANS, HUFFMAN, COUNT, include_str!("../shaders/huffman_join.wgsl")],
         // As before; flags.
-        bindings: &[
-            Access::Read,
-            Access::Read,
-            Access::Read,
-            Access::Read,
-            Access::ReadWrite,
-            Access::ReadWrite,
-        ],
+        bindings: &[Access::Read, Access::Read, Access::Read, Access::Read, Access::ReadWrite, Access::ReadWrite],
     },
     Stage {
         name: "huffman_reduce",
@@ -57,27 +50,13 @@ pub(crate) const HUFFMAN_STAGES: [Stage; 6] = [
         name: "huffman_scan",
         files: &[SCANS, SEGMENTED_SCAN, include_str!("../shaders/huffman_scan.wgsl")],
         // Scans, segments, subsequences; records, totals, prefixes.
-        bindings: &[
-            Access::Read,
-            Access::Read,
-            Access::Read,
-            Access::ReadWrite,
-            Access::ReadWrite,
-            Access::ReadWrite,
-        ],
+        bindings: &[Access::Read, Access::Read, Access::Read, Access::ReadWrite, Access::ReadWrite, Access::ReadWrite],
     },
     Stage {
         name: "huffman_recount",
         files: &[SCANS, HUFFMAN, COUNT, include_str!("../shaders/huffman_recount.wgsl")],
         // Scans, segments, subsequences, words; records, prefixes.
-        bindings: &[
-            Access::Read,
-            Access::Read,
-            Access::Read,
-            Access::Read,
-            Access::ReadWrite,
-            Access::ReadWrite,
-        ],
+        bindings: &[Access::Read, Access::Read, Access::Read, Access::Read, Access::ReadWrite, Access::ReadWrite],
     },
     Stage {
         name: "huffman_write",

@@ -15,8 +15,8 @@ use crate::context::{EntropyDecoding, WgpuBackend};
 use crate::download::{Download, copy_to_texture, start_all};
 use crate::error::lost;
 use crate::fence::WgpuFence;
-use crate::target::{Place, WgpuTarget};
 use crate::flags::{PictureFlags, read_all};
+use crate::target::{Place, WgpuTarget};
 use crate::tile::{Coefficients, PreparedJob, Staging, Tile, prepare};
 use crate::wave::{PassTimestamps, Slot, TileSize, UploadChunk, Wave, WaveBuffers};
 
@@ -93,6 +93,11 @@ pub(crate) struct ReadyJob {
 }
 
 impl ReadyJob {
+    #[cfg(test)]
+    pub(crate) fn new(index: usize, prepared: PreparedJob) -> Self {
+        ReadyJob { index, jpeg: Arc::default(), options: DecodeOptions::default(), prepared }
+    }
+
     /// The same once more, for another way.
     fn again(&self) -> Request {
         let place = Place::Given(self.prepared.target.clone());
@@ -188,7 +193,7 @@ impl WgpuBackend {
             let queued = self.queue_jobs(ready, &outcomes, &signal);
             index = queued.index.or(index);
             // The GPU decodes these while the flags of those before are read.
-            for before in std::mem::replace(&mut in_flight, Some(queued.in_flight)).into_iter().flatten() {
+            for before in in_flight.replace(queued.in_flight).into_iter().flatten() {
                 index = self.settle(before, &outcomes, &signal).or(index);
             }
         }
@@ -457,7 +462,7 @@ impl WgpuBackend {
                 let upload = self.device.create_buffer(&wgpu::BufferDescriptor {
                     label: Some("jpeg.upload"),
                     size: wave.upload_len(),
-                    usage: wgpu::BufferUsages::STORAGE,
+                    usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC,
                     mapped_at_creation: true,
                 });
                 for chunk in wave.upload_chunks(u64::MAX) {
@@ -499,9 +504,12 @@ struct Queued {
     in_flight: Vec<InFlight>,
 }
 
+/// Positions of jobs, and their tiles.
+type WaveOfJobs<'t> = (Vec<usize>, Vec<(&'t Tile, Slot)>);
+
 /// Tiles with their jobs' positions, as many at once as fit bindings of this size.
-fn in_waves(tiles: Vec<(usize, &Tile, Slot)>, max_binding: u64) -> Vec<(Vec<usize>, Vec<(&Tile, Slot)>)> {
-    let mut waves: Vec<(Vec<usize>, Vec<(&Tile, Slot)>)> = Vec::new();
+fn in_waves(tiles: Vec<(usize, &Tile, Slot)>, max_binding: u64) -> Vec<WaveOfJobs<'_>> {
+    let mut waves: Vec<WaveOfJobs> = Vec::new();
     let mut size = TileSize { plane_bytes: 0, symbol_bytes: 0 };
     for (position, tile, slot) in tiles {
         let tile_size = TileSize::of(tile);

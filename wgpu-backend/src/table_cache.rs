@@ -53,7 +53,10 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &cache.table(HuffmanClass::Ac, &spec(5))));
         assert!(!Arc::ptr_eq(&first, &cache.table(HuffmanClass::Dc, &spec(5))));
         for symbols in 6..100 {
-            assert_eq!(*cache.table(HuffmanClass::Ac, &spec(symbols)), LookupTable::new(HuffmanClass::Ac, &spec(symbols)));
+            assert_eq!(
+                *cache.table(HuffmanClass::Ac, &spec(symbols)),
+                LookupTable::new(HuffmanClass::Ac, &spec(symbols))
+            );
             assert!(cache.lock().len() <= TableCache::KEPT);
         }
     }

@@ -2,9 +2,10 @@
 
 use isopel_core::{
     BlockWindow, Codestream, CoefficientReport, DecodeOptions, DecodePlan, Error, PackedCoefficients, PixelLayout,
-    Report, Route, StoredRect, Upsampling, ZIGZAG, block_windows, pack_coefficients,
+    Report, Route, Scale, StoredRect, Upsampling, ZIGZAG, block_windows, pack_coefficients,
 };
 
+use crate::cpu_route;
 use crate::layout::{Component, Filter};
 use crate::output::TileOutput;
 use crate::pack_memory::PackMemory;
@@ -61,13 +62,15 @@ pub(crate) struct Tile {
     pub(crate) quant: Vec<u32>,
     /// Words of samples.
     pub(crate) plane_words: u32,
+    /// The samples, if they need not be made of coefficients.
+    pub(crate) samples: Vec<u8>,
     /// The layout that the outputs count bytes in: the whole picture's if the target is a buffer of the device's,
     /// and else that of a buffer of the tile's own.
     pub(crate) layout: PixelLayout,
     /// Planes of pixels.
     pub(crate) outputs: Vec<TileOutput>,
-    area: StoredRect,
-    found: CoefficientReport,
+    pub(crate) area: StoredRect,
+    pub(crate) found: CoefficientReport,
 }
 
 /// Parses, plans, checks the target, and entropy-decodes a job, or lays its data out for the GPU to decode.
@@ -82,6 +85,9 @@ pub(crate) fn prepare(
     let codestream = Codestream::parse(jpeg, &options.limits)?;
     let plan = DecodePlan::new(&codestream, options)?;
     let target = place.target_for(&plan)?;
+    if plan.scale() != Scale::Full {
+        return cpu_route::prepare(&plan, target, limits);
+    }
     let layout = target.layout(plan.layout())?;
     target.check(&layout)?;
     let staged = staging.map(|staging| Tile::staged(&plan, &target, limits, staging)).transpose()?.flatten();
@@ -114,7 +120,7 @@ pub(crate) fn tiles(
 }
 
 /// Display rows of each band: all in one unless the picture is too large.
-fn bands(plan: &DecodePlan, layout: &PixelLayout, limits: TileLimits) -> Vec<std::ops::Range<u32>> {
+pub(crate) fn bands(plan: &DecodePlan, layout: &PixelLayout, limits: TileLimits) -> Vec<std::ops::Range<u32>> {
     let height = layout.size().height;
     let blocks: u64 = block_windows(plan).iter().map(|window| window.count() as u64).sum();
     let bytes = layout.required_len() as u64;
@@ -209,7 +215,20 @@ impl Tile {
         let outputs = (0..layout.planes().len()).map(output).collect();
         let header_count = windows.iter().map(|window| window.count() as u32).sum();
         let area = band.region();
-        Ok(Tile { coefficients, header_count, scan_of, components, quant, plane_words, layout, outputs, area, found })
+        let samples = Vec::new();
+        Ok(Tile {
+            coefficients,
+            header_count,
+            scan_of,
+            components,
+            quant,
+            plane_words,
+            samples,
+            layout,
+            outputs,
+            area,
+            found,
+        })
     }
 
     /// Whether headers can point to all symbols.

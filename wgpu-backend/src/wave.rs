@@ -42,6 +42,8 @@ pub(crate) struct Wave<'t> {
     idct_groups: (Section, u32),
     source: Source,
     quant: Section,
+    /// Samples that need not be made, and where they go between the stages.
+    samples: Vec<(Section, u64)>,
     plane_bytes: u64,
     writes: Vec<Write>,
 }
@@ -164,6 +166,7 @@ impl<'t> Wave<'t> {
         let (mut headers, mut symbols, mut quant) = (Vec::new(), Vec::new(), Vec::new());
         let (mut header_count, mut symbol_count) = (0, 0);
         let mut plane_words = 0;
+        let mut samples = Vec::new();
         let mut first_components = Vec::new();
         let mut scans = WaveScans::default();
         for (tile, _) in tiles {
@@ -192,6 +195,9 @@ impl<'t> Wave<'t> {
             }
             header_count += tile.header_count;
             quant.extend_from_slice(&tile.quant);
+            if !tile.samples.is_empty() {
+                samples.push((Contents::Data(&tile.samples), u64::from(plane_words) * 4));
+            }
             plane_words += tile.plane_words;
         }
         idct_groups[0] = idct_groups.len() as u32 - 1;
@@ -208,6 +214,7 @@ impl<'t> Wave<'t> {
                 Source::Uploaded { headers: upload.append_all(headers), symbols: upload.append_all(symbols) }
             },
             quant: upload.append(&quant),
+            samples: samples.into_iter().map(|(samples, to)| (upload.append_all(vec![samples]), to)).collect(),
             plane_bytes: u64::from(plane_words) * 4,
             writes: Vec::new(),
             upload: Vec::new(),
@@ -311,6 +318,9 @@ impl<'t> Wave<'t> {
         buffers: &WaveBuffers,
         timestamps: Option<&PassTimestamps>,
     ) {
+        for &(samples, to) in &self.samples {
+            encoder.copy_buffer_to_buffer(&buffers.upload, samples.offset, &buffers.planes, to, samples.size);
+        }
         let planes = bind(&buffers.planes, Section { offset: 0, size: self.plane_bytes() });
         let from_upload = |section| bind(&buffers.upload, section);
         let mut stamps = timestamps.map(|stamps| stamps.iter()).into_iter().flatten();

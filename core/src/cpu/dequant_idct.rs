@@ -4,11 +4,12 @@
 //! products of coefficient and quantizer, 32-bit wrapping sums, 16-bit saturation after each pass. Written on
 //! rows of eight lanes so that compilers turn it into vector code; `i16 * i16` products stay visible as such.
 
+use super::reduced_idct;
 use crate::codestream::ZIGZAG;
 use crate::entropy::{Block, unpacked};
 use crate::simd::{self, Level};
 
-type Lanes = [i16; 8];
+pub(super) type Lanes = [i16; 8];
 
 /// Bits of the fixed-point constants.
 const CONSTANT_BITS: u32 = 13;
@@ -21,7 +22,8 @@ pub(crate) struct SamplePlane<'s> {
     pub(crate) stride: usize,
 }
 
-/// Reconstructs blocks, two at a time where the processor has vectors of that length.
+/// Reconstructs blocks, two at a time where the processor has vectors of that length. `SIZE` is what each side of a block
+/// becomes: 8 samples, or 4, 2 or 1. It is the same from one [`finish`](Self::finish) to the next.
 pub(crate) struct BlockTransformer {
     level: Level,
     /// Dequantised coefficients of two blocks, side by side.
@@ -37,15 +39,23 @@ impl BlockTransformer {
 
     /// Reconstructs a block from those of its coefficients that are not 0. Its samples begin at `place`.
     #[inline]
-    pub(crate) fn packed_block(
+    pub(crate) fn packed_block<const SIZE: usize>(
         &mut self,
         symbols: &[u32],
         quantizers: &ZigzagQuantizers,
         plane: &mut SamplePlane,
         place: usize,
     ) {
-        if self.level == Level::Plain {
-            return packed_block(symbols, quantizers, &mut plane.samples[place..], plane.stride);
+        match SIZE {
+            1 => {
+                let dc = symbols.iter().map(|&symbol| unpacked(symbol)).find(|&(_, zigzag)| zigzag == 0);
+                plane.samples[place] = reduced_idct::single_sample(dc.map_or(0, |(dc, _)| dc), quantizers.dc());
+                return;
+            }
+            8 if self.level == Level::Plain => {
+                return packed_block(symbols, quantizers, &mut plane.samples[place..], plane.stride);
+            }
+            _ => {}
         }
         let lane = self.start_block();
         let flat = self.products.as_flattened_mut();
@@ -56,13 +66,15 @@ impl BlockTransformer {
             flat[usize::from(quantizer.paired & 0x77) + lane] = value.wrapping_mul(quantizer.value);
             used |= quantizer.natural;
         }
-        self.end_block(used == 0, used < 8, plane, place);
+        // Bits 3 to 5 are those of rows. A transform to 4 samples does not read row 4.
+        let first_row_only = used & if SIZE == 4 { 0o30 } else { 0o70 } == 0;
+        self.end_block::<SIZE>(used == 0, first_row_only, plane, place);
     }
 
     /// Reconstructs a block. `last_nonzero` is the zigzag index of the last coefficient that is not 0, or anything
     /// above it.
     #[inline]
-    pub(crate) fn block(
+    pub(crate) fn block<const SIZE: usize>(
         &mut self,
         block: &Block,
         last_nonzero: u8,
@@ -70,8 +82,15 @@ impl BlockTransformer {
         plane: &mut SamplePlane,
         place: usize,
     ) {
-        if self.level == Level::Plain {
-            return dequant_idct(block, last_nonzero, quant, &mut plane.samples[place..], plane.stride);
+        match SIZE {
+            1 => {
+                plane.samples[place] = reduced_idct::single_sample(block[0], quant[0]);
+                return;
+            }
+            8 if self.level == Level::Plain => {
+                return dequant_idct(block, last_nonzero, quant, &mut plane.samples[place..], plane.stride);
+            }
+            _ => {}
         }
         let lane = self.start_block();
         let (coefficients, _) = block.as_chunks::<8>();
@@ -82,8 +101,9 @@ impl BlockTransformer {
                 *product = coefficient.wrapping_mul(quant as i16);
             }
         }
-        let first_row_only = block[8..].iter().fold(0, |any, &coefficient| any | coefficient) == 0;
-        self.end_block(last_nonzero == 0, first_row_only, plane, place);
+        let any = |coefficients: &[i16]| coefficients.iter().fold(0, |any, &coefficient| any | coefficient) != 0;
+        let first_row_only = !any(&block[8..32]) && !any(&block[40..]) && (SIZE == 4 || !any(&block[32..40]));
+        self.end_block::<SIZE>(last_nonzero == 0, first_row_only, plane, place);
     }
 
     /// Empties the half that the next block takes; returns its first lane.
@@ -95,15 +115,24 @@ impl BlockTransformer {
     }
 
     #[inline(always)]
-    fn end_block(&mut self, dc_only: bool, first_row_only: bool, plane: &mut SamplePlane, place: usize) {
+    fn end_block<const SIZE: usize>(
+        &mut self,
+        dc_only: bool,
+        first_row_only: bool,
+        plane: &mut SamplePlane,
+        place: usize,
+    ) {
         let lane = if self.waiting.is_some() { 8 } else { 0 };
         if dc_only {
-            return fill_block(self.products[0][lane], &mut plane.samples[place..], plane.stride);
+            return fill_block::<SIZE>(self.products[0][lane], &mut plane.samples[place..], plane.stride);
         }
-        if first_row_only {
+        if SIZE != 2 && first_row_only {
             // The short way wraps; where nothing is large enough for that, the long way is the same.
             let row: &[i16; 8] = self.products[0][lane..].first_chunk().expect("a lane has eight values");
             if row.iter().any(|value| !(-8192..8192).contains(value)) {
+                if SIZE == 4 {
+                    return reduced_idct::transform_flat_to_4(row, plane.samples, place, plane.stride);
+                }
                 let mut products = [[0; 8]; 8];
                 products[0] = *row;
                 return transform::<1>(&products, &mut plane.samples[place..], plane.stride);
@@ -111,18 +140,26 @@ impl BlockTransformer {
         }
         match self.waiting.take() {
             None => self.waiting = Some(place),
-            Some(first) => {
-                simd::transform_pair(self.level, &self.products, plane.samples, [first, place], plane.stride);
-            }
+            Some(first) => self.transform_pair::<SIZE>(plane, [first, place]),
         }
     }
 
     /// Reconstructs the block that still waits.
-    pub(crate) fn finish(&mut self, plane: &mut SamplePlane) {
+    pub(crate) fn finish<const SIZE: usize>(&mut self, plane: &mut SamplePlane) {
         if let Some(place) = self.waiting.take() {
             self.products.iter_mut().for_each(|row| row.copy_within(..8, 8));
-            simd::transform_pair(self.level, &self.products, plane.samples, [place, place], plane.stride);
+            self.transform_pair::<SIZE>(plane, [place, place]);
         }
+    }
+
+    #[inline(always)]
+    fn transform_pair<const SIZE: usize>(&mut self, plane: &mut SamplePlane, places: [usize; 2]) {
+        let transform = match SIZE {
+            2 => simd::transform_pair_to_2,
+            4 => simd::transform_pair_to_4,
+            _ => simd::transform_pair,
+        };
+        transform(self.level, &self.products, plane.samples, places, plane.stride);
     }
 }
 
@@ -154,6 +191,11 @@ impl ZigzagQuantizers {
             paired: natural + (natural & 0o70),
         }))
     }
+
+    /// That of the DC coefficient.
+    fn dc(&self) -> u16 {
+        self.0[0].value as u16
+    }
 }
 
 /// Reconstructs a block from those of its coefficients that are not 0.
@@ -169,7 +211,7 @@ fn packed_block(symbols: &[u32], quantizers: &ZigzagQuantizers, out: &mut [u8], 
     }
     // Bits of the natural indices: 0 to 2 are columns, 3 to 5 rows.
     match used {
-        0 => fill_block(products[0][0], out, stride),
+        0 => fill_block::<8>(products[0][0], out, stride),
         1..8 => transform::<1>(&products, out, stride),
         _ if used & 0b100_100 == 0 => transform::<4>(&products, out, stride),
         _ => transform::<8>(&products, out, stride),
@@ -180,7 +222,7 @@ fn packed_block(symbols: &[u32], quantizers: &ZigzagQuantizers, out: &mut [u8], 
 /// of the last coefficient that is not 0, or anything above it.
 fn dequant_idct(block: &Block, last_nonzero: u8, quant: &[u16; 64], out: &mut [u8], stride: usize) {
     match last_nonzero {
-        0 => fill_block(block[0].wrapping_mul(quant[0] as i16), out, stride),
+        0 => fill_block::<8>(block[0].wrapping_mul(quant[0] as i16), out, stride),
         // Zigzag order fills corners: up to index 9 it stays within 4x4.
         1..=9 => transform_block::<4>(block, quant, out, stride),
         _ => transform_block::<8>(block, quant, out, stride),
@@ -231,18 +273,22 @@ fn transform<const USED: usize>(products: &[Lanes; 8], out: &mut [u8], stride: u
 }
 
 /// All samples of a block with nothing but DC are the same.
-fn fill_block(product: i16, out: &mut [u8], stride: usize) {
-    let dc = product.wrapping_shl(PASS1_BITS);
-    // Second pass with one input: (dc << 13) descaled by 18 bits.
-    let sample = to_sample(((i32::from(dc) + 16) >> 5) as i16);
-    for row in 0..8 {
-        out[row * stride..row * stride + 8].fill(sample);
+fn fill_block<const SIZE: usize>(product: i16, out: &mut [u8], stride: usize) {
+    let sample = if SIZE == 2 {
+        reduced_idct::flat_sample_of_2(product)
+    } else {
+        // Second pass with one input: (dc << 13) descaled by 18 bits, or with 4 samples (dc << 14) by 19.
+        let dc = product.wrapping_shl(PASS1_BITS);
+        to_sample(((i32::from(dc) + 16) >> 5) as i16)
+    };
+    for row in 0..SIZE {
+        out[row * stride..row * stride + SIZE].fill(sample);
     }
 }
 
 /// Level shift of a sample that saturates, never wraps.
 #[inline(always)]
-fn to_sample(value: i16) -> u8 {
+pub(super) fn to_sample(value: i16) -> u8 {
     value.clamp(-128, 127) as i8 as u8 ^ 0x80
 }
 

@@ -15,7 +15,7 @@ use crate::plan::DecodePlan;
 
 /// Pixels of images from which several threads are worth it.
 const MIN_PIXELS: u64 = 256 << 10;
-/// Rows of a band at least: each also transforms the MCUs that its edges take chroma from.
+/// Rows of a band at least, at full size: each also transforms the MCUs that its edges take chroma from.
 const MIN_ROWS: usize = 64;
 /// Bands for each thread, so that all end at about the same time.
 const BANDS_PER_THREAD: usize = 2;
@@ -80,8 +80,7 @@ pub fn decode_parallel_into(plan: &DecodePlan, layout: &PixelLayout, output: &mu
     let coefficients = 8 * plan.codestream().bytes().len() as u64;
     let memory = plan.working_memory().saturating_mul(threads as u64).saturating_add(coefficients);
     let waits = Waits::begin();
-    let worth_it =
-        waits.is_some() && threads > 1 && layout.planes().len() == 1 && plan.output_size().pixels() >= MIN_PIXELS;
+    let worth_it = waits.is_some() && threads > 1 && layout.planes().len() == 1 && plan.file_pixels() >= MIN_PIXELS;
     if !worth_it || plan.limits().check_memory(memory).is_err() {
         return decode_into(plan, layout, output);
     }
@@ -89,7 +88,7 @@ pub fn decode_parallel_into(plan: &DecodePlan, layout: &PixelLayout, output: &mu
         return decode_into(plan, layout, output);
     };
     let height = plan.output_size().height as usize;
-    let rows = height.div_ceil(threads * BANDS_PER_THREAD).max(MIN_ROWS);
+    let rows = height.div_ceil(threads * BANDS_PER_THREAD).max(MIN_ROWS / plan.scale().denominator() as usize);
     write_bands(plan, layout, &coefficients, rows, output)?;
     Ok(Report::new(plan, layout, Route::Cpu, found))
 }

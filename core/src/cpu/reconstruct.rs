@@ -41,10 +41,10 @@ struct Samples {
 
 impl Samples {
     fn new(component: &ComponentPlan) -> Self {
-        let first_column = component.block_columns.start * 8;
-        let stride = component.block_columns.len() * 8;
+        let first_column = component.block_columns.start * component.block_size;
+        let stride = component.block_columns.len() * component.block_size as usize;
         let width = stride.min((component.plane.width - first_column) as usize);
-        let ring_rows = 16 * u32::from(component.sampling.vertical);
+        let ring_rows = 2 * component.block_size * u32::from(component.sampling.vertical);
         let factor = component.upsampling.factors().0 as usize;
         Samples {
             quantizers: ZigzagQuantizers::new(&component.quant),
@@ -86,34 +86,45 @@ impl<'p, 'a> Reconstruction<'p, 'a> {
 
     /// Transforms the blocks of an MCU row to samples; blocks of nothing but padding are left out.
     pub(super) fn transform(&mut self, mcu_row: &McuRow) {
-        for (index, (component, samples)) in self.plan.components().iter().zip(&mut self.components).enumerate() {
-            if !component.needed {
-                continue;
+        for index in 0..self.components.len() {
+            match self.plan.components()[index].block_size {
+                1 => self.transform_component::<1>(mcu_row, index),
+                2 => self.transform_component::<2>(mcu_row, index),
+                4 => self.transform_component::<4>(mcu_row, index),
+                _ => self.transform_component::<8>(mcu_row, index),
             }
-            let rows_per_mcu = u32::from(component.sampling.vertical);
-            let first_row = mcu_row.index() * rows_per_mcu;
-            let ring_rows = samples.ring_rows;
-            let mut plane = SamplePlane { samples: &mut samples.ring, stride: samples.stride };
-            for row in first_row..(first_row + rows_per_mcu).min(component.plane.height.div_ceil(8)) {
-                let top = (row * 8 % ring_rows) as usize * plane.stride;
-                match mcu_row.block_row(index, row) {
-                    BlockRow::Packed(blocks) => {
-                        for (place, symbols) in (top..).step_by(8).zip(blocks.blocks()) {
-                            self.transformer.packed_block(symbols, &samples.quantizers, &mut plane, place);
-                        }
+        }
+    }
+
+    /// Transforms a component's blocks to `SIZE` samples along each side.
+    fn transform_component<const SIZE: usize>(&mut self, mcu_row: &McuRow, index: usize) {
+        let (component, samples) = (&self.plan.components()[index], &mut self.components[index]);
+        if !component.needed {
+            return;
+        }
+        let rows_per_mcu = u32::from(component.sampling.vertical);
+        let first_row = mcu_row.index() * rows_per_mcu;
+        let ring_rows = samples.ring_rows;
+        let mut plane = SamplePlane { samples: &mut samples.ring, stride: samples.stride };
+        for row in first_row..(first_row + rows_per_mcu).min(component.blocks.height) {
+            let top = (row * SIZE as u32 % ring_rows) as usize * plane.stride;
+            match mcu_row.block_row(index, row) {
+                BlockRow::Packed(blocks) => {
+                    for (place, symbols) in (top..).step_by(SIZE).zip(blocks.blocks()) {
+                        self.transformer.packed_block::<SIZE>(symbols, &samples.quantizers, &mut plane, place);
                     }
-                    BlockRow::Plane(blocks) => {
-                        let columns = &component.block_columns;
-                        let columns = columns.start..columns.end.min(component.plane.width.div_ceil(8));
-                        for (place, column) in (top..).step_by(8).zip(columns) {
-                            let (block, last_nonzero) = blocks.block(column);
-                            self.transformer.block(&block, last_nonzero, &component.quant, &mut plane, place);
-                        }
+                }
+                BlockRow::Plane(blocks) => {
+                    let columns = &component.block_columns;
+                    let columns = columns.start..columns.end.min(component.blocks.width);
+                    for (place, column) in (top..).step_by(SIZE).zip(columns) {
+                        let (block, last_nonzero) = blocks.block(column);
+                        self.transformer.block::<SIZE>(&block, last_nonzero, &component.quant, &mut plane, place);
                     }
                 }
             }
-            self.transformer.finish(&mut plane);
         }
+        self.transformer.finish::<SIZE>(&mut plane);
     }
 
     /// Writes the pixel rows that are complete once MCU row `mcu_row` is.
@@ -140,7 +151,7 @@ impl<'p, 'a> Reconstruction<'p, 'a> {
         let needed = self.plan.components().iter().filter(|component| component.needed);
         needed
             .map(|component| {
-                let rows = (mcu_row + 1) * 8 * u32::from(component.sampling.vertical);
+                let rows = (mcu_row + 1) * component.block_size * u32::from(component.sampling.vertical);
                 (rows - component.upsampling.context().1) * component.upsampling.factors().1
             })
             .min()
@@ -175,7 +186,7 @@ impl<'p, 'a> Reconstruction<'p, 'a> {
         for (index, component) in self.plan.components().iter().enumerate() {
             let samples = &self.components[index];
             let region = self.plan.plane_region(index);
-            let rows_per_mcu = 8 * u32::from(component.sampling.vertical);
+            let rows_per_mcu = component.block_size * u32::from(component.sampling.vertical);
             let first = (mcu_row * rows_per_mcu).max(region.y);
             let end = ((mcu_row + 1) * rows_per_mcu).min(region.y + region.height);
             for y in first..end {

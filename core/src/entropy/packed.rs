@@ -88,8 +88,8 @@ fn windows_of(plan: &DecodePlan, mcus: &McuWindow) -> Vec<BlockWindow> {
                 first_header,
                 first_column: columns.start,
                 first_row: mcus.rows.start * vertical,
-                columns: columns.end.min(component.plane.width.div_ceil(8)) - columns.start,
-                rows: (mcus.rows.end * vertical).min(component.plane.height.div_ceil(8)) - mcus.rows.start * vertical,
+                columns: columns.end.min(component.blocks.width) - columns.start,
+                rows: (mcus.rows.end * vertical).min(component.blocks.height) - mcus.rows.start * vertical,
             };
             first_header += window.count();
             window
@@ -148,7 +148,7 @@ impl PackedCoefficients {
         for (window, component) in self.windows.iter_mut().zip(plan.components()).filter(|(w, _)| w.columns > 0) {
             let vertical = u32::from(component.sampling.vertical);
             window.first_row = row * vertical;
-            window.rows = vertical.min(component.plane.height.div_ceil(8) - row * vertical);
+            window.rows = vertical.min(component.blocks.height - row * vertical);
         }
         self.headers.fill(0);
         self.used = 0;

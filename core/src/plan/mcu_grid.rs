@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::output::Upsampling;
+use super::output::{SampleGrid, Upsampling};
 use crate::codestream::{Codestream, Sampling, ZIGZAG};
-use crate::geometry::Size;
+use crate::geometry::{Rect, Size, StoredRect};
 
 /// A rectangle of interleaved MCUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +34,15 @@ pub struct ComponentPlan {
     pub needed: bool,
     /// Hi and Vi.
     pub sampling: Sampling,
+    /// Samples along each side that a block becomes: 8 at full size. At a smaller scale 4, 2 or 1; components with
+    /// fewer samples than pixels make up for that with larger blocks where they can, as in libjpeg.
+    pub block_size: u32,
+    /// Size in blocks of the whole plane, without the padding of MCUs.
+    pub blocks: Size,
     /// Size in samples of the whole plane; beyond it lies only the padding of MCUs.
     pub plane: Size,
+    /// The samples under the plan's region.
+    pub samples: Rect,
     /// Block columns that are reconstructed.
     pub block_columns: Range<u32>,
     /// How samples become pixels.
@@ -45,14 +52,24 @@ pub struct ComponentPlan {
 }
 
 impl ComponentPlan {
-    pub(crate) fn new(codestream: &Codestream, index: usize, upsampling: Option<Upsampling>, mcus: &McuWindow) -> Self {
+    pub(super) fn new(
+        codestream: &Codestream,
+        index: usize,
+        grid: &SampleGrid,
+        upsampling: Option<Upsampling>,
+        region: StoredRect,
+        mcus: &McuWindow,
+    ) -> Self {
         let frame = codestream.frame();
         let sampling = frame.components[index].sampling;
         let horizontal = u32::from(sampling.horizontal);
         ComponentPlan {
             needed: upsampling.is_some(),
             sampling,
-            plane: frame.plane_size(index),
+            block_size: grid.block_size,
+            blocks: frame.blocks(index),
+            plane: grid.plane,
+            samples: grid.samples_under(region),
             block_columns: mcus.columns.start * horizontal..mcus.columns.end * horizontal,
             upsampling: upsampling.unwrap_or(Upsampling::None),
             quant: codestream.quant_table(index).map_or([0; 64], |table| table.values),

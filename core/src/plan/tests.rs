@@ -41,6 +41,96 @@ fn only_the_components_that_a_format_shows_are_needed() {
     assert_eq!(needed(PixelFormat::Rgba8), [true, true, true]);
 }
 
+/// The headers of a file with these sampling factors, `width` by 100 pixels, and a scan of nothing.
+fn file_with(sampling: &[(u8, u8)], width: u16) -> Vec<u8> {
+    let mut jpeg = vec![0xFF, 0xD8];
+    let mut segment = |marker: u8, contents: &[u8]| {
+        jpeg.extend([0xFF, marker]);
+        jpeg.extend((contents.len() as u16 + 2).to_be_bytes());
+        jpeg.extend(contents);
+    };
+    segment(0xDB, &[&[0][..], &[1; 64]].concat());
+    let mut frame = vec![8, 0, 100];
+    frame.extend(width.to_be_bytes());
+    frame.push(sampling.len() as u8);
+    frame.extend((1..).zip(sampling).flat_map(|(id, (horizontal, vertical))| [id, horizontal << 4 | vertical, 0]));
+    segment(0xC0, &frame);
+    let one_code = |class: u8| [&[class][..], &[1], &[0; 15], &[0]].concat();
+    segment(0xC4, &one_code(0));
+    segment(0xC4, &one_code(0x10));
+    let components: Vec<u8> = (1..).zip(sampling).flat_map(|(id, _)| [id, 0]).collect();
+    segment(0xDA, &[&[sampling.len() as u8][..], &components, &[0, 63, 0]].concat());
+    jpeg.extend([0, 0xFF, 0xD9]);
+    jpeg
+}
+
+/// Block sizes and upsamplings of a file with these sampling factors, per component.
+fn scaled_components(sampling: &[(u8, u8)], scale: Scale, width: u16) -> Vec<(u32, Upsampling)> {
+    let jpeg = file_with(sampling, width);
+    let codestream = Codestream::parse(&jpeg, &Limits::default()).unwrap();
+    let plan = DecodePlan::new(&codestream, &DecodeOptions::default().scale(scale)).unwrap();
+    plan.components().iter().map(|component| (component.block_size, component.upsampling)).collect()
+}
+
+/// libjpeg's rules for chroma at smaller scales: larger blocks while that helps both ways, and the triangle filter for what
+/// is left, except at 1/8.
+#[test]
+fn subsampled_components_get_larger_blocks_or_are_upsampled() {
+    use Upsampling::{None, TriangleH1V2, TriangleH2V1, TriangleH2V2};
+    let replicated = |horizontal, vertical| Upsampling::Box { horizontal, vertical };
+    let chroma = |luma, scale, width| scaled_components(&[luma, (1, 1), (1, 1)], scale, width)[1];
+    let cases = [
+        ((2, 2), [(8, TriangleH2V2), (8, None), (4, None), (2, None)]),
+        ((2, 1), [(8, TriangleH2V1), (4, TriangleH2V1), (2, TriangleH2V1), (1, replicated(2, 1))]),
+        ((1, 2), [(8, TriangleH1V2), (4, TriangleH1V2), (2, TriangleH1V2), (1, replicated(1, 2))]),
+        ((4, 1), [(8, replicated(4, 1)), (4, replicated(4, 1)), (2, replicated(4, 1)), (1, replicated(4, 1))]),
+        ((4, 2), [(8, replicated(4, 2)), (8, TriangleH2V1), (4, TriangleH2V1), (2, replicated(2, 1))]),
+        ((3, 1), [(8, replicated(3, 1)), (4, replicated(3, 1)), (2, replicated(3, 1)), (1, replicated(3, 1))]),
+        ((1, 1), [(8, None), (4, None), (2, None), (1, None)]),
+    ];
+    for (luma, expected) in cases {
+        for (scale, expected) in Scale::ALL.into_iter().zip(expected) {
+            assert_eq!(chroma(luma, scale, 200), expected, "{luma:?} at {scale}");
+        }
+    }
+    // Planes of two samples are not interpolated: 16 pixels at 1/4 are 4, and 2 of chroma.
+    assert_eq!(chroma((2, 1), Scale::Quarter, 16), (2, replicated(2, 1)));
+    assert_eq!(chroma((2, 1), Scale::Quarter, 17), (2, TriangleH2V1));
+    // Larger blocks would have too many samples one way.
+    let mixed = scaled_components(&[(2, 2), (2, 1), (1, 2)], Scale::Half, 200);
+    assert_eq!(mixed, [(4, None), (4, TriangleH1V2), (4, TriangleH2V1)]);
+}
+
+/// 45 pixels at 1/2 are 23, which two thirds as many samples as pixels would make 16; the component has 15.
+#[test]
+fn planes_end_where_their_samples_do() {
+    let jpeg = file_with(&[(3, 1), (2, 1), (1, 1)], 45);
+    let codestream = Codestream::parse(&jpeg, &Limits::default()).unwrap();
+    let half = DecodeOptions::default().scale(Scale::Half).format(PixelFormat::ComponentPlanes);
+    let plan = DecodePlan::new(&codestream, &half).unwrap();
+    let widths: Vec<u32> = plan.layout().planes().iter().map(|plane| plane.size.width).collect();
+    assert_eq!(widths, [23, 15, 8]);
+    assert_eq!(crate::cpu::decode(&plan).unwrap().pixels.len(), 50 * (23 + 15 + 8));
+    let last = DecodePlan::new(&codestream, &half.region(DisplayRect::new(22, 0, 1, 1))).unwrap();
+    assert!((0..3).all(|plane| last.plane_region(plane).width == 1));
+}
+
+#[test]
+fn regions_and_layouts_of_a_scaled_plan_are_those_of_the_scaled_picture() {
+    let half = DecodeOptions::default().scale(Scale::Half);
+    plan_photo(&half.region(DisplayRect::new(900, 600, 60, 40)), |plan| {
+        let plan = plan.unwrap();
+        assert_eq!((plan.stored_size(), plan.output_size()), (Size::new(960, 640), Size::new(60, 40)));
+        // MCUs of 8x8 pixels; 4:2:0 at 1/2 reads no chroma context.
+        assert_eq!(*plan.mcus(), McuWindow { columns: 112..120, rows: 75..80 });
+    });
+    plan_photo(&half.region(DisplayRect::new(900, 600, 61, 40)), |plan| {
+        assert_eq!(plan.unwrap_err().code(), "region-out-of-bounds");
+    });
+    let whole = |scale| plan_photo(&half.scale(scale), |plan| plan.unwrap().working_memory());
+    assert!(whole(Scale::Eighth) < whole(Scale::Half) && whole(Scale::Half) < whole(Scale::Full));
+}
+
 #[test]
 fn layouts_follow_orientation_and_format() {
     let bytes = sample("portrait-exif6.jpg");

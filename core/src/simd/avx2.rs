@@ -1,13 +1,20 @@
-//! AVX2. What compilers vectorise well is the plain code compiled for it; the rest is written out.
+//! AVX2, with BMI for shifts by variable amounts. What compilers vectorise well is the plain code compiled for it.
+
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "one reason for all is given with the implementation of `Vector`"
+)]
 
 use std::arch::x86_64::*;
 
+use super::sse41::{self, Sse41};
+use super::vector::Vector;
+use super::{convert, transform};
 use crate::codestream::ColorModel;
-use crate::cpu::{color, upsample};
+use crate::cpu::upsample;
 use crate::entropy::{BlockSink, McuRun, PieceDecoder};
 use crate::pixels::PixelFormat;
 
-/// Shifts by variable amounts take fewer instructions with BMI2.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn decode_mcus<S: BlockSink>(run: McuRun<S>) -> u32 {
     run.decode()
@@ -33,243 +40,174 @@ pub(super) fn triangle_h2v2(near: &[u8], far: &[u8], sums: &mut [u16], out: &mut
     upsample::triangle_h2v2(near, far, sums, out);
 }
 
-/// Pixels that the written-out conversions make at a time.
-const STEP: usize = 32;
-
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn convert_row(color: ColorModel, format: PixelFormat, components: &[&[u8]], out: &mut [&mut [u8]]) {
-    let [luma, cb, cr] = *components else { return color::convert_row(color, format, components, out) };
-    if color != ColorModel::YCbCr || luma.len() < STEP {
-        return color::convert_row(color, format, components, out);
-    }
-    match (format, out) {
-        (PixelFormat::Rgb8, [out]) => in_steps(luma, cb, cr, |at, [red, green, blue]| {
-            store(&mut out[3 * at..3 * (at + STEP)], interleaved3(red, green, blue));
-        }),
-        (PixelFormat::Bgr8, [out]) => in_steps(luma, cb, cr, |at, [red, green, blue]| {
-            store(&mut out[3 * at..3 * (at + STEP)], interleaved3(blue, green, red));
-        }),
-        (PixelFormat::Rgba8, [out]) => in_steps(luma, cb, cr, |at, [red, green, blue]| {
-            store(&mut out[4 * at..4 * (at + STEP)], interleaved4(red, green, blue, _mm256_set1_epi8(-1)));
-        }),
-        (PixelFormat::Rgb8Planar, [red_out, green_out, blue_out]) => {
-            in_steps(luma, cb, cr, |at, [red, green, blue]| {
-                store(&mut red_out[at..at + STEP], [red]);
-                store(&mut green_out[at..at + STEP], [green]);
-                store(&mut blue_out[at..at + STEP], [blue]);
-            })
-        }
-        (format, out) => color::convert_row(color, format, components, out),
-    }
-}
-
-/// Hands red, green and blue of each 32 pixels to `write`. The last step overlaps the one before, if need be.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn in_steps(luma: &[u8], cb: &[u8], cr: &[u8], mut write: impl FnMut(usize, [__m256i; 3])) {
-    let width = luma.len();
-    let mut at = 0;
-    loop {
-        let pixels = at..at + STEP;
-        write(at, rgb(load(&luma[pixels.clone()]), load(&cb[pixels.clone()]), load(&cr[pixels])));
-        if at + STEP == width {
-            return;
-        }
-        at = (at + STEP).min(width - STEP);
-    }
-}
-
-/// YCbCr to RGB of 32 pixels; see [`color`] for the factors.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn rgb(luma: __m256i, cb: __m256i, cr: __m256i) -> [__m256i; 3] {
-    let zero = _mm256_setzero_si256();
-    let half = _mm256_set1_epi16(128);
-    // Bytes 0 to 7 and 16 to 23, then the others: packing brings them back in order.
-    let widened = |bytes| [_mm256_unpacklo_epi8(bytes, zero), _mm256_unpackhi_epi8(bytes, zero)];
-    let (luma, cb, cr) = (widened(luma), widened(cb), widened(cr));
-    let mut channels = [[zero; 2]; 3];
-    for part in 0..2 {
-        let (y, cb, cr) = (luma[part], _mm256_sub_epi16(cb[part], half), _mm256_sub_epi16(cr[part], half));
-        let (cb2, cr2) = (_mm256_add_epi16(cb, cb), _mm256_add_epi16(cr, cr));
-        channels[0][part] = _mm256_add_epi16(y, _mm256_add_epi16(cr, rounded_half_product(cr2, 26345)));
-        channels[2][part] = _mm256_add_epi16(y, _mm256_add_epi16(cb2, rounded_half_product(cb2, -14942)));
-        let factors = pair(-22554, 18734);
-        let rounding = _mm256_set1_epi32(1 << 15);
-        let sum = |both| _mm256_srai_epi32::<16>(_mm256_add_epi32(_mm256_madd_epi16(both, factors), rounding));
-        let offset = _mm256_packs_epi32(sum(_mm256_unpacklo_epi16(cb, cr)), sum(_mm256_unpackhi_epi16(cb, cr)));
-        channels[1][part] = _mm256_add_epi16(y, _mm256_sub_epi16(offset, cr));
-    }
-    channels.map(|[low, high]| _mm256_packus_epi16(low, high))
-}
-
-/// `value * factor / 131072`, rounded.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn rounded_half_product(value: __m256i, factor: i16) -> __m256i {
-    let floor = _mm256_mulhi_epi16(value, _mm256_set1_epi16(factor));
-    _mm256_srai_epi16::<1>(_mm256_add_epi16(floor, _mm256_set1_epi16(1)))
-}
-
-/// 32 pixels of three bytes.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn interleaved3(first: __m256i, second: __m256i, third: __m256i) -> [__m256i; 3] {
-    // In each half, byte i of part n is byte (16 n + i) / 3 of channel (16 n + i) % 3.
-    let parts: [__m256i; 3] = std::array::from_fn(|part| {
-        let shuffled = |channel: usize, bytes| _mm256_shuffle_epi8(bytes, load(&INTERLEAVE3[part][channel]));
-        _mm256_or_si256(_mm256_or_si256(shuffled(0, first), shuffled(1, second)), shuffled(2, third))
-    });
-    [
-        _mm256_permute2x128_si256::<0x20>(parts[0], parts[1]),
-        _mm256_permute2x128_si256::<0x30>(parts[2], parts[0]),
-        _mm256_permute2x128_si256::<0x31>(parts[1], parts[2]),
-    ]
-}
-
-/// Shuffles by part and channel; a byte above 127 gives 0.
-const INTERLEAVE3: [[[u8; 32]; 3]; 3] = {
-    let mut shuffles = [[[0xFF; 32]; 3]; 3];
-    let mut byte = 0;
-    while byte < 48 {
-        let (part, index, channel) = (byte / 16, byte % 16, byte % 3);
-        shuffles[part][channel][index] = byte as u8 / 3;
-        shuffles[part][channel][index + 16] = byte as u8 / 3;
-        byte += 1;
-    }
-    shuffles
-};
-
-/// 32 pixels of four bytes.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn interleaved4(first: __m256i, second: __m256i, third: __m256i, fourth: __m256i) -> [__m256i; 4] {
-    let (low12, high12) = (_mm256_unpacklo_epi8(first, second), _mm256_unpackhi_epi8(first, second));
-    let (low34, high34) = (_mm256_unpacklo_epi8(third, fourth), _mm256_unpackhi_epi8(third, fourth));
-    // Pixels 0 to 3, 4 to 7 and so on, each with those 16 further.
-    let quads = [
-        _mm256_unpacklo_epi16(low12, low34),
-        _mm256_unpackhi_epi16(low12, low34),
-        _mm256_unpacklo_epi16(high12, high34),
-        _mm256_unpackhi_epi16(high12, high34),
-    ];
-    [
-        _mm256_permute2x128_si256::<0x20>(quads[0], quads[1]),
-        _mm256_permute2x128_si256::<0x20>(quads[2], quads[3]),
-        _mm256_permute2x128_si256::<0x31>(quads[0], quads[1]),
-        _mm256_permute2x128_si256::<0x31>(quads[2], quads[3]),
-    ]
+    convert::convert_row::<Avx2>(color, format, components, out);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn transform_pair(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
-    let columns = one_dimension::<11>(products.each_ref().map(|row| load16(row)));
-    let rows = transposed(one_dimension::<18>(transposed(columns)));
-    let ends = places.map(|place| place + 7 * stride + 8);
-    assert!(ends.iter().all(|&end| end <= samples.len()), "callers pass room for both blocks");
-    for pair in 0..4 {
-        let both = _mm256_packs_epi16(rows[2 * pair], rows[2 * pair + 1]);
-        let both = _mm256_xor_si256(both, _mm256_set1_epi8(-128));
-        let halves = [_mm256_castsi256_si128(both), _mm256_extracti128_si256::<1>(both)];
-        for (half, place) in halves.into_iter().zip(places) {
-            // SAFETY: rows 0 to 7 of both blocks, 8 bytes each, lie before the ends that were checked above.
-            unsafe {
-                let upper = samples.as_mut_ptr().add(place + 2 * pair * stride);
-                _mm_storel_epi64(upper.cast(), half);
-                _mm_storel_epi64(upper.add(stride).cast(), _mm_unpackhi_epi64(half, half));
-            }
+    transform::transform_pair::<Avx2>(products, samples, places, stride);
+}
+
+/// Blocks of 4x4 samples would leave half of the longer vectors empty; 2x2 as well.
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) fn transform_pair_to_4(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
+    transform::transform_pair_to_4::<Sse41>(products, samples, places, stride);
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) fn transform_pair_to_2(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
+    transform::transform_pair_to_2::<Sse41>(products, samples, places, stride);
+}
+
+/// Two halves of eight lanes.
+#[derive(Clone, Copy)]
+struct Avx2(__m256i);
+
+// SAFETY, of all calls here: only functions of this level use the type, see `Vector`. Loads and stores need no
+// alignment, and their slices were checked to have the length of a vector.
+impl Vector for Avx2 {
+    /// The lower four lanes of each half, and the upper four.
+    type Wide = [__m256i; 2];
+    type Bytes = __m256i;
+    const LANES: usize = 16;
+
+    #[inline(always)]
+    fn splat(value: i16) -> Self {
+        Avx2(unsafe { _mm256_set1_epi16(value) })
+    }
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Avx2(unsafe { _mm256_add_epi16(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Avx2(unsafe { _mm256_sub_epi16(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn interleaved(self, other: Self) -> [Self; 2] {
+        unsafe { [Avx2(_mm256_unpacklo_epi16(self.0, other.0)), Avx2(_mm256_unpackhi_epi16(self.0, other.0))] }
+    }
+
+    #[inline(always)]
+    fn products(self, factor: i16, other: Self, other_factor: i16) -> Self::Wide {
+        let [low, high] = self.interleaved(other);
+        unsafe {
+            let factors = _mm256_set1_epi32(sse41::pair(factor, other_factor));
+            [_mm256_madd_epi16(low.0, factors), _mm256_madd_epi16(high.0, factors)]
         }
     }
-}
 
-/// Sixteen one-dimensional transforms side by side, eight of each block; as the plain code's `one_dimension`.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn one_dimension<const DESCALE: i32>(v: [__m256i; 8]) -> [__m256i; 8] {
-    let low = half_of_one_dimension::<DESCALE>(v, |a, b| _mm256_unpacklo_epi16(a, b));
-    let high = half_of_one_dimension::<DESCALE>(v, |a, b| _mm256_unpackhi_epi16(a, b));
-    std::array::from_fn(|index| _mm256_packs_epi32(low[index], high[index]))
-}
+    #[inline(always)]
+    fn scaled(self) -> Self::Wide {
+        // In the upper 16 bits, then moved down.
+        let [low, high] = Self::splat(0).interleaved(self);
+        unsafe { [_mm256_srai_epi32::<3>(low.0), _mm256_srai_epi32::<3>(high.0)] }
+    }
 
-/// Half of the lanes, widened to 32 bits by interleaving pairs of inputs.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn half_of_one_dimension<const DESCALE: i32>(
-    v: [__m256i; 8],
-    interleaved: impl Fn(__m256i, __m256i) -> __m256i,
-) -> [__m256i; 8] {
-    let add = |a, b| _mm256_add_epi32(a, b);
-    let sub = |a, b| _mm256_sub_epi32(a, b);
-    let product = |both, factors| _mm256_madd_epi16(both, factors);
-    // In the upper 16 bits, then moved down to 13 fractional ones.
-    let scaled = |value| _mm256_srai_epi32::<3>(interleaved(_mm256_setzero_si256(), value));
+    #[inline(always)]
+    fn wide_add(a: Self::Wide, b: Self::Wide) -> Self::Wide {
+        unsafe { [_mm256_add_epi32(a[0], b[0]), _mm256_add_epi32(a[1], b[1])] }
+    }
 
-    let even = interleaved(v[2], v[6]);
-    let (t3, t2) = (product(even, pair(10703, 4433)), product(even, pair(4433, -10704)));
-    let (t0, t1) = (scaled(_mm256_add_epi16(v[0], v[4])), scaled(_mm256_sub_epi16(v[0], v[4])));
-    let (t10, t13, t11, t12) = (add(t0, t3), sub(t0, t3), add(t1, t2), sub(t1, t2));
+    #[inline(always)]
+    fn wide_sub(a: Self::Wide, b: Self::Wide) -> Self::Wide {
+        unsafe { [_mm256_sub_epi32(a[0], b[0]), _mm256_sub_epi32(a[1], b[1])] }
+    }
 
-    let sums = interleaved(_mm256_add_epi16(v[7], v[3]), _mm256_add_epi16(v[5], v[1]));
-    let (sum3, sum4) = (product(sums, pair(-6436, 9633)), product(sums, pair(9633, 6437)));
-    let (outer, inner) = (interleaved(v[7], v[1]), interleaved(v[5], v[3]));
-    let a = add(product(outer, pair(-4927, -7373)), sum3);
-    let b = add(product(inner, pair(-4176, -20995)), sum4);
-    let c = add(product(inner, pair(-20995, 4177)), sum3);
-    let d = add(product(outer, pair(-7373, 4926)), sum4);
+    #[inline(always)]
+    fn descaled<const BITS: i32>(wide: Self::Wide) -> Self {
+        unsafe {
+            let half = _mm256_set1_epi32(1 << (BITS - 1));
+            let [low, high] = Self::wide_add(wide, [half, half]);
+            Avx2(_mm256_packs_epi32(_mm256_srai_epi32::<BITS>(low), _mm256_srai_epi32::<BITS>(high)))
+        }
+    }
 
-    let rounding = _mm256_set1_epi32(1 << (DESCALE - 1));
-    [add(t10, d), add(t11, c), add(t12, b), add(t13, a), sub(t13, a), sub(t12, b), sub(t11, c), sub(t10, d)]
-        .map(|sum| _mm256_srai_epi32::<DESCALE>(add(sum, rounding)))
-}
+    #[inline(always)]
+    fn rounded_product(self, factor: i16) -> Self {
+        unsafe {
+            let twice = _mm256_mulhi_epi16(self.add(self).0, Self::splat(factor).0);
+            Avx2(_mm256_srai_epi16::<1>(_mm256_add_epi16(twice, Self::splat(1).0)))
+        }
+    }
 
-/// Transposes both blocks by three perfect shuffles.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn transposed(rows: [__m256i; 8]) -> [__m256i; 8] {
-    let shuffled = |r: [__m256i; 8]| -> [__m256i; 8] {
-        [
-            _mm256_unpacklo_epi16(r[0], r[4]),
-            _mm256_unpackhi_epi16(r[0], r[4]),
-            _mm256_unpacklo_epi16(r[1], r[5]),
-            _mm256_unpackhi_epi16(r[1], r[5]),
-            _mm256_unpacklo_epi16(r[2], r[6]),
-            _mm256_unpackhi_epi16(r[2], r[6]),
-            _mm256_unpacklo_epi16(r[3], r[7]),
-            _mm256_unpackhi_epi16(r[3], r[7]),
-        ]
-    };
-    shuffled(shuffled(shuffled(rows)))
-}
+    #[inline(always)]
+    fn load(row: &[i16; 16], first_lane: usize) -> Self {
+        assert_eq!(first_lane, 0, "a row has 16 lanes");
+        Avx2(unsafe { _mm256_loadu_si256(row.as_ptr().cast()) })
+    }
 
-/// Two 16-bit factors for every pair of lanes.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn pair(first: i16, second: i16) -> __m256i {
-    _mm256_set1_epi32(i32::from(second) << 16 | i32::from(first as u16))
-}
+    #[inline(always)]
+    fn store_rows(upper: Self, lower: Self, samples: &mut [u8], places: &[usize], stride: usize) {
+        unsafe {
+            let both = _mm256_xor_si256(_mm256_packs_epi16(upper.0, lower.0), _mm256_set1_epi8(-128));
+            sse41::store_halves(_mm256_castsi256_si128(both), samples, places[0], stride);
+            sse41::store_halves(_mm256_extracti128_si256::<1>(both), samples, places[1], stride);
+        }
+    }
 
-#[inline]
-#[target_feature(enable = "avx2")]
-fn load(bytes: &[u8]) -> __m256i {
-    let bytes: &[u8; 32] = bytes.try_into().expect("callers pass 32 bytes");
-    // SAFETY: 32 bytes are readable behind the reference, and the load needs no alignment.
-    unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
-}
+    #[inline(always)]
+    fn load_bytes(bytes: &[u8]) -> Self::Bytes {
+        let bytes: &[u8; 32] = bytes.try_into().expect("callers pass 32 bytes");
+        unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+    }
 
-#[inline]
-#[target_feature(enable = "avx2")]
-fn load16(lanes: &[i16; 16]) -> __m256i {
-    // SAFETY: 32 bytes are readable behind the reference, and the load needs no alignment.
-    unsafe { _mm256_loadu_si256(lanes.as_ptr().cast()) }
-}
+    /// Bytes 0 to 7 and 16 to 23, then the others: narrowing brings them back in order.
+    #[inline(always)]
+    fn widened(bytes: Self::Bytes) -> [Self; 2] {
+        unsafe {
+            let zero = _mm256_setzero_si256();
+            [Avx2(_mm256_unpacklo_epi8(bytes, zero)), Avx2(_mm256_unpackhi_epi8(bytes, zero))]
+        }
+    }
 
-#[inline]
-#[target_feature(enable = "avx2")]
-fn store<const COUNT: usize>(out: &mut [u8], vectors: [__m256i; COUNT]) {
-    let (chunks, _) = out.as_chunks_mut::<32>();
-    assert_eq!(chunks.len(), COUNT, "callers pass room for all");
-    for (chunk, vector) in chunks.iter_mut().zip(vectors) {
-        // SAFETY: 32 bytes are writable behind the reference, and the store needs no alignment.
-        unsafe { _mm256_storeu_si256(chunk.as_mut_ptr().cast(), vector) }
+    #[inline(always)]
+    fn narrowed(lanes: [Self; 2]) -> Self::Bytes {
+        unsafe { _mm256_packus_epi16(lanes[0].0, lanes[1].0) }
+    }
+
+    #[inline(always)]
+    fn store_bytes(out: &mut [u8], bytes: Self::Bytes) {
+        let out: &mut [u8; 32] = out.try_into().expect("callers pass room for 32 bytes");
+        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), bytes) }
+    }
+
+    #[inline(always)]
+    fn store3(out: &mut [u8], [first, second, third]: [Self::Bytes; 3]) {
+        // In each half, byte i of part n is byte (16 n + i) / 3 of channel (16 n + i) % 3.
+        let part = |part: usize| unsafe {
+            let [s1, s2, s3] = sse41::INTERLEAVE3[part].each_ref();
+            let shuffled = |bytes, shuffle: &[u8; 16]| {
+                _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(_mm_loadu_si128(shuffle.as_ptr().cast())))
+            };
+            _mm256_or_si256(_mm256_or_si256(shuffled(first, s1), shuffled(second, s2)), shuffled(third, s3))
+        };
+        let (p0, p1, p2) = (part(0), part(1), part(2));
+        unsafe {
+            Self::store_bytes(&mut out[..32], _mm256_permute2x128_si256::<0x20>(p0, p1));
+            Self::store_bytes(&mut out[32..64], _mm256_permute2x128_si256::<0x30>(p2, p0));
+            Self::store_bytes(&mut out[64..96], _mm256_permute2x128_si256::<0x31>(p1, p2));
+        }
+    }
+
+    #[inline(always)]
+    fn store_opaque(out: &mut [u8], [red, green, blue]: [Self::Bytes; 3]) {
+        unsafe {
+            let opaque = _mm256_set1_epi8(-1);
+            let (low12, high12) = (_mm256_unpacklo_epi8(red, green), _mm256_unpackhi_epi8(red, green));
+            let (low34, high34) = (_mm256_unpacklo_epi8(blue, opaque), _mm256_unpackhi_epi8(blue, opaque));
+            // Pixels 0 to 3, 4 to 7 and so on, each with those 16 further.
+            let (q0, q1) = (_mm256_unpacklo_epi16(low12, low34), _mm256_unpackhi_epi16(low12, low34));
+            let (q2, q3) = (_mm256_unpacklo_epi16(high12, high34), _mm256_unpackhi_epi16(high12, high34));
+            Self::store_bytes(&mut out[..32], _mm256_permute2x128_si256::<0x20>(q0, q1));
+            Self::store_bytes(&mut out[32..64], _mm256_permute2x128_si256::<0x20>(q2, q3));
+            Self::store_bytes(&mut out[64..96], _mm256_permute2x128_si256::<0x31>(q0, q1));
+            Self::store_bytes(&mut out[96..128], _mm256_permute2x128_si256::<0x31>(q2, q3));
+        }
     }
 }

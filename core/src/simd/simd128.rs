@@ -2,8 +2,10 @@
 
 use std::arch::wasm32::*;
 
+use super::vector::{EightLanes, Vector};
+use super::{convert, transform};
 use crate::codestream::ColorModel;
-use crate::cpu::{color, upsample};
+use crate::cpu::upsample;
 use crate::entropy::{BlockSink, McuRun};
 use crate::pixels::PixelFormat;
 
@@ -53,9 +55,6 @@ pub(super) fn triangle_h2v2(near: &[u8], far: &[u8], sums: &mut [u16], out: &mut
 
 /// 16-bit lanes of a vector.
 const LANES: usize = 8;
-/// Pixels that the written-out conversions make at a time.
-const STEP: usize = 16;
-
 /// Where steps of this length begin that cover `start..end`; the last one overlaps the one before, if need be. There
 /// must be room for one.
 fn steps(length: usize, start: usize, end: usize) -> impl Iterator<Item = usize> {
@@ -64,92 +63,19 @@ fn steps(length: usize, start: usize, end: usize) -> impl Iterator<Item = usize>
 }
 
 pub(super) fn convert_row(color: ColorModel, format: PixelFormat, components: &[&[u8]], out: &mut [&mut [u8]]) {
-    let [luma, cb, cr] = *components else { return color::convert_row(color, format, components, out) };
-    if color != ColorModel::YCbCr || luma.len() < STEP {
-        return color::convert_row(color, format, components, out);
-    }
-    let rgb_at = |at: usize| rgb([luma, cb, cr].map(|row| load(&row[at..at + STEP])));
-    match (format, out) {
-        (PixelFormat::Rgb8, [out]) => {
-            for at in steps(STEP, 0, luma.len()) {
-                store(&mut out[3 * at..3 * (at + STEP)], interleaved3(rgb_at(at)));
-            }
-        }
-        (PixelFormat::Bgr8, [out]) => {
-            for at in steps(STEP, 0, luma.len()) {
-                let [red, green, blue] = rgb_at(at);
-                store(&mut out[3 * at..3 * (at + STEP)], interleaved3([blue, green, red]));
-            }
-        }
-        (PixelFormat::Rgba8, [out]) => {
-            for at in steps(STEP, 0, luma.len()) {
-                store(&mut out[4 * at..4 * (at + STEP)], with_alpha(rgb_at(at)));
-            }
-        }
-        (format, out) => color::convert_row(color, format, components, out),
-    }
+    convert::convert_row::<Simd128>(color, format, components, out);
 }
 
-/// YCbCr to RGB of 16 pixels; see [`color`] for the factors.
-#[inline(always)]
-fn rgb(components: [v128; 3]) -> [v128; 3] {
-    let low = rgb_of_widened(components.map(|bytes| u16x8_extend_low_u8x16(bytes)));
-    let high = rgb_of_widened(components.map(|bytes| u16x8_extend_high_u8x16(bytes)));
-    std::array::from_fn(|channel| u8x16_narrow_i16x8(low[channel], high[channel]))
+pub(super) fn transform_pair(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
+    transform::transform_pair::<Simd128>(products, samples, places, stride);
 }
 
-#[inline(always)]
-fn rgb_of_widened([y, cb, cr]: [v128; 3]) -> [v128; 3] {
-    let half = i16x8_splat(128);
-    let (cb, cr) = (i16x8_sub(cb, half), i16x8_sub(cr, half));
-    let green = rounded(add(products(cb, -22554), products(cr, 18734)));
-    let red_offset = i16x8_add(cr, rounded(products(cr, 26345)));
-    let green_offset = i16x8_sub(green, cr);
-    let blue_offset = i16x8_add(i16x8_add(cb, cb), rounded(products(cb, -14942)));
-    [red_offset, green_offset, blue_offset].map(|offset| i16x8_add(y, offset))
+pub(super) fn transform_pair_to_4(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
+    transform::transform_pair_to_4::<Simd128>(products, samples, places, stride);
 }
 
-/// The 32-bit products of the lower and the upper four lanes.
-#[inline(always)]
-fn products(value: v128, factor: i16) -> [v128; 2] {
-    let factor = i16x8_splat(factor);
-    [i32x4_extmul_low_i16x8(value, factor), i32x4_extmul_high_i16x8(value, factor)]
-}
-
-#[inline(always)]
-fn add(a: [v128; 2], b: [v128; 2]) -> [v128; 2] {
-    [i32x4_add(a[0], b[0]), i32x4_add(a[1], b[1])]
-}
-
-/// Rounds to the upper 16 bits of each lane.
-#[inline(always)]
-fn rounded(sums: [v128; 2]) -> v128 {
-    let [low, high] = sums.map(|sum| i32x4_add(sum, i32x4_splat(1 << 15)));
-    i16x8_shuffle::<1, 3, 5, 7, 9, 11, 13, 15>(low, high)
-}
-
-/// 16 pixels of red, green, blue and 255.
-#[inline(always)]
-fn with_alpha([red, green, blue]: [v128; 3]) -> [v128; 4] {
-    let opaque = u8x16_splat(255);
-    let low = [interleaved_low8(red, green), interleaved_low8(blue, opaque)];
-    let high = [interleaved_high8(red, green), interleaved_high8(blue, opaque)];
-    [
-        interleaved_low16(low[0], low[1]),
-        interleaved_high16(low[0], low[1]),
-        interleaved_low16(high[0], high[1]),
-        interleaved_high16(high[0], high[1]),
-    ]
-}
-
-/// 16 pixels of three bytes.
-#[inline(always)]
-fn interleaved3(channels: [v128; 3]) -> [v128; 3] {
-    std::array::from_fn(|part| {
-        let [first, second, third] =
-            std::array::from_fn(|channel| u8x16_swizzle(channels[channel], load(&INTERLEAVE3[part][channel])));
-        v128_or(v128_or(first, second), third)
-    })
+pub(super) fn transform_pair_to_2(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
+    transform::transform_pair_to_2::<Simd128>(products, samples, places, stride);
 }
 
 /// Indices by part and channel; one above 15 gives 0. Byte i of part n is byte (16 n + i) / 3 of channel
@@ -164,82 +90,157 @@ const INTERLEAVE3: [[[u8; 16]; 3]; 3] = {
     indices
 };
 
-pub(super) fn transform_pair(products: &[[i16; 16]; 8], samples: &mut [u8], places: [usize; 2], stride: usize) {
-    for (place, lane) in places.into_iter().zip([0, 8]) {
-        let columns = one_dimension::<11>(products.each_ref().map(|row| load_signed(&row[lane..lane + LANES])));
-        let rows = transposed(one_dimension::<18>(transposed(columns)));
-        for pair in 0..4 {
-            let both = i8x16_narrow_i16x8(rows[2 * pair], rows[2 * pair + 1]);
-            let both = v128_xor(both, i8x16_splat(-128));
-            let upper = place + 2 * pair * stride;
-            samples[upper..upper + 8].copy_from_slice(&u64x2_extract_lane::<0>(both).to_le_bytes());
-            let lower = upper + stride;
-            samples[lower..lower + 8].copy_from_slice(&u64x2_extract_lane::<1>(both).to_le_bytes());
+/// Eight lanes.
+#[derive(Clone, Copy)]
+struct Simd128(v128);
+
+impl Vector for Simd128 {
+    /// The lower four lanes and the upper four.
+    type Wide = [v128; 2];
+    type Bytes = v128;
+    const LANES: usize = LANES;
+
+    #[inline(always)]
+    fn splat(value: i16) -> Self {
+        Simd128(i16x8_splat(value))
+    }
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Simd128(i16x8_add(self.0, other.0))
+    }
+
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Simd128(i16x8_sub(self.0, other.0))
+    }
+
+    #[inline(always)]
+    fn interleaved(self, other: Self) -> [Self; 2] {
+        [
+            Simd128(i16x8_shuffle::<0, 8, 1, 9, 2, 10, 3, 11>(self.0, other.0)),
+            Simd128(i16x8_shuffle::<4, 12, 5, 13, 6, 14, 7, 15>(self.0, other.0)),
+        ]
+    }
+
+    #[inline(always)]
+    fn products(self, factor: i16, other: Self, other_factor: i16) -> Self::Wide {
+        let factors = i32x4_splat(i32::from(other_factor) << 16 | i32::from(factor as u16));
+        let [low, high] = self.interleaved(other);
+        [i32x4_dot_i16x8(low.0, factors), i32x4_dot_i16x8(high.0, factors)]
+    }
+
+    #[inline(always)]
+    fn scaled(self) -> Self::Wide {
+        // In the upper 16 bits, then moved down.
+        let [low, high] = Self::splat(0).interleaved(self);
+        [i32x4_shr(low.0, 3), i32x4_shr(high.0, 3)]
+    }
+
+    #[inline(always)]
+    fn wide_add(a: Self::Wide, b: Self::Wide) -> Self::Wide {
+        [i32x4_add(a[0], b[0]), i32x4_add(a[1], b[1])]
+    }
+
+    #[inline(always)]
+    fn wide_sub(a: Self::Wide, b: Self::Wide) -> Self::Wide {
+        [i32x4_sub(a[0], b[0]), i32x4_sub(a[1], b[1])]
+    }
+
+    #[inline(always)]
+    fn descaled<const BITS: i32>(wide: Self::Wide) -> Self {
+        let half = i32x4_splat(1 << (BITS - 1));
+        let [low, high] = Self::wide_add(wide, [half, half]);
+        Simd128(i16x8_narrow_i32x4(i32x4_shr(low, BITS as u32), i32x4_shr(high, BITS as u32)))
+    }
+
+    #[inline(always)]
+    fn rounded_product(self, factor: i16) -> Self {
+        let factor = i16x8_splat(factor);
+        let products = [i32x4_extmul_low_i16x8(self.0, factor), i32x4_extmul_high_i16x8(self.0, factor)];
+        let [low, high] = Self::wide_add(products, [i32x4_splat(1 << 15); 2]);
+        // The upper 16 bits of each.
+        Simd128(i16x8_shuffle::<1, 3, 5, 7, 9, 11, 13, 15>(low, high))
+    }
+
+    #[inline(always)]
+    fn load(row: &[i16; 16], first_lane: usize) -> Self {
+        let lanes: &[i16; LANES] = row[first_lane..].first_chunk().expect("a row has two times eight lanes");
+        // SAFETY: 16 bytes are readable behind the reference, and the load needs no alignment.
+        Simd128(unsafe { v128_load(lanes.as_ptr().cast()) })
+    }
+
+    #[inline(always)]
+    fn store_rows(upper: Self, lower: Self, samples: &mut [u8], places: &[usize], stride: usize) {
+        let both = v128_xor(i8x16_narrow_i16x8(upper.0, lower.0), i8x16_splat(-128));
+        let place = places[0];
+        samples[place..place + 8].copy_from_slice(&u64x2_extract_lane::<0>(both).to_le_bytes());
+        samples[place + stride..place + stride + 8].copy_from_slice(&u64x2_extract_lane::<1>(both).to_le_bytes());
+    }
+
+    #[inline(always)]
+    fn load_bytes(bytes: &[u8]) -> Self::Bytes {
+        let bytes: &[u8; 16] = bytes.try_into().expect("callers pass 16 bytes");
+        // SAFETY: 16 bytes are readable behind the reference, and the load needs no alignment.
+        unsafe { v128_load(bytes.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn widened(bytes: Self::Bytes) -> [Self; 2] {
+        [Simd128(u16x8_extend_low_u8x16(bytes)), Simd128(u16x8_extend_high_u8x16(bytes))]
+    }
+
+    #[inline(always)]
+    fn narrowed(lanes: [Self; 2]) -> Self::Bytes {
+        u8x16_narrow_i16x8(lanes[0].0, lanes[1].0)
+    }
+
+    #[inline(always)]
+    fn store_bytes(out: &mut [u8], bytes: Self::Bytes) {
+        let out: &mut [u8; 16] = out.try_into().expect("callers pass room for 16 bytes");
+        // SAFETY: 16 bytes are writable behind the reference, and the store needs no alignment.
+        unsafe { v128_store(out.as_mut_ptr().cast(), bytes) }
+    }
+
+    #[inline(always)]
+    fn store3(out: &mut [u8], channels: [Self::Bytes; 3]) {
+        let (parts, _) = out.as_chunks_mut::<16>();
+        for (part, indices) in parts.iter_mut().zip(&INTERLEAVE3) {
+            let [first, second, third] =
+                std::array::from_fn(|channel| u8x16_swizzle(channels[channel], Self::load_bytes(&indices[channel])));
+            Self::store_bytes(part, v128_or(v128_or(first, second), third));
+        }
+    }
+
+    #[inline(always)]
+    fn store_opaque(out: &mut [u8], [red, green, blue]: [Self::Bytes; 3]) {
+        let opaque = u8x16_splat(255);
+        let low = [interleaved_low8(red, green), interleaved_low8(blue, opaque)].map(Simd128);
+        let high = [interleaved_high8(red, green), interleaved_high8(blue, opaque)].map(Simd128);
+        let (parts, _) = out.as_chunks_mut::<16>();
+        let vectors = [low[0].interleaved(low[1]), high[0].interleaved(high[1])];
+        for (part, vector) in parts.iter_mut().zip(vectors.as_flattened()) {
+            Self::store_bytes(part, vector.0);
         }
     }
 }
 
-/// Eight one-dimensional transforms side by side; as the plain code's `one_dimension`.
-#[inline(always)]
-fn one_dimension<const DESCALE: u32>(v: [v128; 8]) -> [v128; 8] {
-    let low = half_of_one_dimension::<DESCALE>(v, interleaved_low16);
-    let high = half_of_one_dimension::<DESCALE>(v, interleaved_high16);
-    std::array::from_fn(|index| i16x8_narrow_i32x4(low[index], high[index]))
-}
-
-/// Half of the lanes, widened to 32 bits by interleaving pairs of inputs.
-#[inline(always)]
-fn half_of_one_dimension<const DESCALE: u32>(v: [v128; 8], interleaved: impl Fn(v128, v128) -> v128) -> [v128; 8] {
-    let add = |a, b| i32x4_add(a, b);
-    let sub = |a, b| i32x4_sub(a, b);
-    let product = |both, factors| i32x4_dot_i16x8(both, factors);
-    // In the upper 16 bits, then moved down to 13 fractional ones.
-    let scaled = |value| i32x4_shr(interleaved(i16x8_splat(0), value), 3);
-
-    let even = interleaved(v[2], v[6]);
-    let (t3, t2) = (product(even, pair(10703, 4433)), product(even, pair(4433, -10704)));
-    let (t0, t1) = (scaled(i16x8_add(v[0], v[4])), scaled(i16x8_sub(v[0], v[4])));
-    let (t10, t13, t11, t12) = (add(t0, t3), sub(t0, t3), add(t1, t2), sub(t1, t2));
-
-    let sums = interleaved(i16x8_add(v[7], v[3]), i16x8_add(v[5], v[1]));
-    let (sum3, sum4) = (product(sums, pair(-6436, 9633)), product(sums, pair(9633, 6437)));
-    let (outer, inner) = (interleaved(v[7], v[1]), interleaved(v[5], v[3]));
-    let a = add(product(outer, pair(-4927, -7373)), sum3);
-    let b = add(product(inner, pair(-4176, -20995)), sum4);
-    let c = add(product(inner, pair(-20995, 4177)), sum3);
-    let d = add(product(outer, pair(-7373, 4926)), sum4);
-
-    let rounding = i32x4_splat(1 << (DESCALE - 1));
-    [add(t10, d), add(t11, c), add(t12, b), add(t13, a), sub(t13, a), sub(t12, b), sub(t11, c), sub(t10, d)]
-        .map(|sum| i32x4_shr(add(sum, rounding), DESCALE))
-}
-
-/// Two factors for every pair of lanes.
-#[inline(always)]
-fn pair(first: i16, second: i16) -> v128 {
-    i32x4_splat(i32::from(second) << 16 | i32::from(first as u16))
-}
-
-/// Transposes a block by three perfect shuffles.
-#[inline(always)]
-fn transposed(rows: [v128; 8]) -> [v128; 8] {
-    let shuffled = |r: [v128; 8]| -> [v128; 8] {
-        std::array::from_fn(|row| match row % 2 {
-            0 => interleaved_low16(r[row / 2], r[row / 2 + 4]),
-            _ => interleaved_high16(r[row / 2], r[row / 2 + 4]),
-        })
-    };
-    shuffled(shuffled(shuffled(rows)))
-}
-
-#[inline(always)]
-fn interleaved_low16(a: v128, b: v128) -> v128 {
-    i16x8_shuffle::<0, 8, 1, 9, 2, 10, 3, 11>(a, b)
-}
-
-#[inline(always)]
-fn interleaved_high16(a: v128, b: v128) -> v128 {
-    i16x8_shuffle::<4, 12, 5, 13, 6, 14, 7, 15>(a, b)
+impl EightLanes for Simd128 {
+    #[inline(always)]
+    fn rounded_lanes<const BITS: i32>(wide: Self::Wide) -> [i32; 8] {
+        let half = i32x4_splat(1 << (BITS - 1));
+        let [a, b] = Self::wide_add(wide, [half, half]).map(|sum| i32x4_shr(sum, BITS as u32));
+        [
+            i32x4_extract_lane::<0>(a),
+            i32x4_extract_lane::<1>(a),
+            i32x4_extract_lane::<2>(a),
+            i32x4_extract_lane::<3>(a),
+            i32x4_extract_lane::<0>(b),
+            i32x4_extract_lane::<1>(b),
+            i32x4_extract_lane::<2>(b),
+            i32x4_extract_lane::<3>(b),
+        ]
+    }
 }
 
 #[inline(always)]
@@ -250,13 +251,6 @@ fn interleaved_low8(a: v128, b: v128) -> v128 {
 #[inline(always)]
 fn interleaved_high8(a: v128, b: v128) -> v128 {
     i8x16_shuffle::<8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31>(a, b)
-}
-
-#[inline(always)]
-fn load(bytes: &[u8]) -> v128 {
-    let bytes: &[u8; 16] = bytes.try_into().expect("callers pass 16 bytes");
-    // SAFETY: 16 bytes are readable behind the reference, and the load needs no alignment.
-    unsafe { v128_load(bytes.as_ptr().cast()) }
 }
 
 /// Eight bytes as 16-bit lanes.
@@ -275,13 +269,6 @@ fn load_lanes(lanes: &[u16]) -> v128 {
 }
 
 #[inline(always)]
-fn load_signed(lanes: &[i16]) -> v128 {
-    let lanes: &[i16; LANES] = lanes.try_into().expect("callers pass eight lanes");
-    // SAFETY: 16 bytes are readable behind the reference, and the load needs no alignment.
-    unsafe { v128_load(lanes.as_ptr().cast()) }
-}
-
-#[inline(always)]
 fn store_lanes(out: &mut [u16], lanes: v128) {
     let out: &mut [u16; LANES] = out.try_into().expect("callers pass room for eight lanes");
     // SAFETY: 16 bytes are writable behind the reference, and the store needs no alignment.
@@ -291,15 +278,5 @@ fn store_lanes(out: &mut [u16], lanes: v128) {
 /// Bytes of 16-bit lanes, which are below 256, by turns.
 #[inline(always)]
 fn store_pairs(out: &mut [u8], first: v128, second: v128) {
-    store(out, [v128_or(first, i16x8_shl(second, 8))]);
-}
-
-#[inline(always)]
-fn store<const COUNT: usize>(out: &mut [u8], vectors: [v128; COUNT]) {
-    let (chunks, _) = out.as_chunks_mut::<16>();
-    assert_eq!(chunks.len(), COUNT, "callers pass room for all");
-    for (chunk, vector) in chunks.iter_mut().zip(vectors) {
-        // SAFETY: 16 bytes are writable behind the reference, and the store needs no alignment.
-        unsafe { v128_store(chunk.as_mut_ptr().cast(), vector) }
-    }
+    Simd128::store_bytes(out, v128_or(first, i16x8_shl(second, 8)));
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cpu::dequant_idct;
+use crate::cpu::{dequant_idct, reduced_idct};
 
 fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -97,12 +97,14 @@ fn transforms_equal_the_plain_code_on_blocks_of_every_density_and_size() {
                     if random(&mut state) % 64 < density { value } else { 0 }
                 })
             });
-            let outputs = [Level::Plain, level].map(|level| {
-                let mut samples = [5; 20 * 8 + 3];
-                transform_pair(level, &products, &mut samples, [3, 12], 20);
-                samples
-            });
-            assert!(outputs[0] == outputs[1], "{} round {round}, seed 3", level.name());
+            for transform in [transform_pair, transform_pair_to_4, transform_pair_to_2] {
+                let outputs = [Level::Plain, level].map(|level| {
+                    let mut samples = [5; 20 * 8 + 3];
+                    transform(level, &products, &mut samples, [3, 12], 20);
+                    samples
+                });
+                assert!(outputs[0] == outputs[1], "{} round {round}, seed 3", level.name());
+            }
         }
         let extremes = [[i16::MIN; 16], [i16::MAX; 16]].map(|row| [row; 8]);
         for products in extremes {
@@ -110,6 +112,14 @@ fn transforms_equal_the_plain_code_on_blocks_of_every_density_and_size() {
             dequant_idct::transform_pair(&products, &mut out[0], [0, 8], 16);
             transform_pair(level, &products, &mut out[1], [0, 8], 16);
             assert!(out[0] == out[1], "{}", level.name());
+            let (to_4, to_2) = (reduced_idct::transform_pair_to_4, reduced_idct::transform_pair_to_2);
+            let mut out = [[0; 16 * 8]; 2];
+            to_4(&products, &mut out[0], [0, 4], 16);
+            transform_pair_to_4(level, &products, &mut out[1], [0, 4], 16);
+            assert!(out[0] == out[1], "{} to 4", level.name());
+            to_2(&products, &mut out[0], [0, 4], 16);
+            transform_pair_to_2(level, &products, &mut out[1], [0, 4], 16);
+            assert!(out[0] == out[1], "{} to 2", level.name());
         }
     }
 }

@@ -6,7 +6,7 @@
 use isopel_core::subsequences::{self, Flags};
 use isopel_core::{
     Codestream, CodestreamIndex, DecodeOptions, DecodePlan, DisplayRect, Image, Limits, Orientation, OrientationPolicy,
-    PackedCoefficients, PixelFormat, Strictness, cpu, pack_coefficients,
+    PackedCoefficients, PixelFormat, Scale, Strictness, cpu, pack_coefficients,
 };
 
 /// Large enough for every class of file, small enough for many runs a second.
@@ -37,17 +37,17 @@ pub fn plan(bytes: &[u8]) {
     let mut choice = Choice::from_bytes(bytes);
     let rect = DisplayRect::new(choice.any(), choice.any(), choice.any(), choice.any());
     let format = choice.format();
-    let options = DecodeOptions::default().limits(limits()).region(rect).format(format);
+    let options = DecodeOptions::default().limits(limits()).region(rect).format(format).scale(choice.scale());
     if let Ok(plan) = DecodePlan::new(&codestream, &options) {
         assert_eq!(plan.output_size(), rect.rect().size());
-        assert!(rect.rect().fits_in(codestream.display_size()));
+        assert!(rect.rect().fits_in(options.scale.of(codestream.display_size())));
     }
 }
 
 /// Decoding never panics; it fills all pixels or says why not. Strict decoding differs only in refusing damage.
 pub fn decode(bytes: &[u8]) {
     let mut choice = Choice::from_bytes(bytes);
-    let options = DecodeOptions::default().limits(limits()).format(choice.format());
+    let options = DecodeOptions::default().limits(limits()).format(choice.format()).scale(choice.scale());
     let Some(image) = decode_image(bytes, &options) else { return };
     assert_eq!(image.pixels.len(), image.report.layout.required_len());
     assert!(image.report.valid_rows <= image.report.region.rect().height);
@@ -63,8 +63,11 @@ pub fn region_equals_crop(bytes: &[u8]) {
     let mut choice = Choice::from_bytes(bytes);
     let format = [PixelFormat::Rgb8, PixelFormat::Gray8, PixelFormat::Rgba8][choice.below(3) as usize];
     let orientation = Orientation::ALL[choice.below(8) as usize];
-    let options =
-        DecodeOptions::default().limits(limits()).format(format).orientation(OrientationPolicy::Set(orientation));
+    let options = DecodeOptions::default()
+        .limits(limits())
+        .format(format)
+        .scale(choice.scale())
+        .orientation(OrientationPolicy::Set(orientation));
     let Some(whole) = decode_image(bytes, &options) else { return };
     let size = whole.size();
     let (x, y) = (choice.below(size.width), choice.below(size.height));
@@ -77,7 +80,8 @@ pub fn region_equals_crop(bytes: &[u8]) {
         let start = (y as usize + index) * size.width as usize * pixel + from;
         assert!(
             region_row == &whole.pixels[start..start + row],
-            "row {index} of {width}x{height}+{x}+{y} under {orientation:?} as {format}"
+            "row {index} of {width}x{height}+{x}+{y} under {orientation:?} as {format} at {}",
+            options.scale
         );
     }
 }
@@ -90,6 +94,7 @@ pub fn pieces_equal_whole(bytes: &[u8]) {
     let options = DecodeOptions::default()
         .limits(limits())
         .format(choice.format())
+        .scale(choice.scale())
         .orientation(OrientationPolicy::Set(orientation));
     let Ok(codestream) = Codestream::parse(bytes, &options.limits) else { return };
     let Ok(plan) = DecodePlan::new(&codestream, &options) else { return };
@@ -106,7 +111,7 @@ pub fn index_changes_nothing(bytes: &[u8]) {
     let Ok(codestream) = Codestream::parse(bytes, &limits()) else { return };
     let Some(index) = CodestreamIndex::build(&codestream) else { return };
     let rect = DisplayRect::new(choice.below(32), choice.below(32), 1 + choice.below(64), 1 + choice.below(64));
-    let options = DecodeOptions::default().limits(limits()).format(choice.format()).region(rect);
+    let options = DecodeOptions::default().limits(limits()).format(choice.format()).scale(choice.scale()).region(rect);
     let Ok(plan) = DecodePlan::new(&codestream, &options) else { return };
     let without = cpu::decode(&plan);
     let with = cpu::decode(&plan.with_index(&index).expect("made for this file"));
@@ -123,7 +128,7 @@ pub fn index_changes_nothing(bytes: &[u8]) {
 /// without a flag.
 pub fn subsequences_equal_whole(bytes: &[u8]) {
     let mut choice = Choice::from_bytes(bytes);
-    let mut options = DecodeOptions::default().limits(limits()).format(choice.format());
+    let mut options = DecodeOptions::default().limits(limits()).format(choice.format()).scale(choice.scale());
     if choice.below(2) == 0 {
         let rect = DisplayRect::new(choice.below(32), choice.below(32), 1 + choice.below(64), 1 + choice.below(64));
         options = options.region(rect);
@@ -158,6 +163,7 @@ pub fn gpu_equals_cpu(bytes: &[u8]) {
     let mut options = DecodeOptions::default()
         .limits(limits())
         .format(choice.format())
+        .scale(choice.scale())
         .orientation(OrientationPolicy::Set(orientation));
     if choice.below(2) == 0 {
         let rect = DisplayRect::new(choice.below(32), choice.below(32), 1 + choice.below(64), 1 + choice.below(64));
@@ -203,6 +209,11 @@ impl Choice {
             1 => self.below(70_000),
             _ => self.below(64),
         }
+    }
+
+    /// Every second time full size.
+    fn scale(&mut self) -> Scale {
+        Scale::ALL[(self.below(6) as usize).saturating_sub(2)]
     }
 
     fn format(&mut self) -> PixelFormat {

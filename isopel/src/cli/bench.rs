@@ -11,11 +11,11 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use isopel::cpu::{self, StageTimes};
-use isopel::{BackendChoice, Codestream, DecodeOptions, DecodePlan, Error, Size};
+use isopel::{BackendChoice, Codestream, DecodeOptions, DecodePlan, Error, Scale, Size};
 
 use super::device::AdapterArgs;
 use super::referee;
-use super::request::{LimitArgs, backend_parser};
+use super::request::{LimitArgs, backend_parser, scale_parser};
 use super::source::{BadInput, expand};
 use super::transcript::progress_bar;
 use super::verdict::{Failure, Stop, Verdict};
@@ -24,12 +24,13 @@ use batches::{BatchTimes, Contest};
 const HELP: &str = "Examples:
   isopel bench photo.jpg
   isopel bench pictures/ --rounds 20 --json
+  isopel bench photo.jpg --scale 1/8
   isopel bench photo.jpg --backend wgpu
 
 How it is measured: everything happens in this process on one thread, with the file in memory. Each round decodes the \
 file once with isopel and once with zune-jpeg, in alternating order, so that both see the same machine; the figures are \
 medians over the rounds, after one round that is not counted. Time includes parsing and allocating the pixels, as gray8 \
-for one component and rgb8 for others. MP/s is millions of pixels of the picture per second. 'ratio' is the median over \
+for one component and rgb8 for others. MP/s is millions of pixels of the file per second, also with --scale; zune-jpeg has no scales and is left out then. 'ratio' is the median over \
 the rounds of zune-jpeg's time divided by isopel's: above 1, isopel is faster.
 
 With --backend wgpu each round also decodes the file alone and 16 times in one batch on the GPU, and 16 times in one \
@@ -57,6 +58,9 @@ pub(crate) struct BenchArgs {
     /// Rounds per file, instead of --seconds
     #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     rounds: Option<u64>,
+    /// Decode at this fraction of the size
+    #[arg(long, value_name = "FRACTION", default_value = "1", value_parser = scale_parser())]
+    scale: Scale,
     /// The backend to measure besides: wgpu adds single images and batches on the GPU
     #[arg(long, default_value = "cpu", value_name = "BACKEND", value_parser = backend_parser())]
     backend: BackendChoice,
@@ -119,6 +123,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Verdict, Stop> {
 /// The times of one file, one element a round.
 struct Timings {
     size: Size,
+    scale: Scale,
     format: &'static str,
     isopel: Vec<(Duration, StageTimes)>,
     /// Why the referee failed, if it did.
@@ -131,9 +136,10 @@ fn measure(args: &BenchArgs, contest: Option<&Contest>, label: &str, bytes: &[u8
     let limits = args.limits.limits();
     let header = Codestream::parse_header(bytes, &limits)?;
     let format = referee::shared_format(header.frame().components.len());
-    let options = referee::shared_options(format).limits(limits);
+    let options = referee::shared_options(format).limits(limits).scale(args.scale);
     let mut timings = Timings {
         size: header.stored_size(),
+        scale: args.scale,
         format: format.name(),
         isopel: Vec::new(),
         referee: Ok(Vec::new()),
@@ -141,7 +147,9 @@ fn measure(args: &BenchArgs, contest: Option<&Contest>, label: &str, bytes: &[u8
     };
     // Not counted: the first time pays for page faults and cold caches.
     time_isopel(bytes, &options)?;
-    if let Err(reason) = referee::decode(bytes, format) {
+    if args.scale != Scale::Full {
+        timings.referee = Err("it has no scales".into());
+    } else if let Err(reason) = referee::decode(bytes, format) {
         timings.referee = Err(reason);
     }
 
@@ -229,7 +237,8 @@ impl Timings {
     fn to_table(&self, label: &str) -> String {
         let (size, format, rounds) = (self.size, self.format, self.isopel.len());
         let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
-        let mut table = format!("{label}: {size} {format}, {rounds}\n");
+        let scale = if self.scale == Scale::Full { String::new() } else { format!(" at {}", self.scale) };
+        let mut table = format!("{label}: {size}{scale} {format}, {rounds}\n");
         let mut row = |name: &str, seconds: f64| {
             table += &format!("  {name:<18} {:>9.3} ms {:>9.1} MP/s\n", seconds * 1e3, self.rate(seconds));
         };
@@ -261,6 +270,7 @@ impl Timings {
             "file": label,
             "width": self.size.width,
             "height": self.size.height,
+            "scale": self.scale.name(),
             "format": self.format,
             "rounds": self.isopel.len(),
             "isopel": isopel,

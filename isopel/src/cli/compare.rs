@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use isopel::{BackendChoice, Codestream, DecodeOptions, Decoder, Image, Report, Route};
+use isopel::{BackendChoice, Codestream, DecodeOptions, Decoder, Image, Report, Route, Scale};
 
 use super::destination::Destination;
 use super::device::AdapterArgs;
 use super::difference::{Difference, heat_map};
 use super::picture_file::write_png;
 use super::referee;
-use super::request::{LimitArgs, backend_parser};
+use super::request::{LimitArgs, backend_parser, scale_parser};
 use super::source::{BadInput, Source, expand};
 use super::transcript::{Entry, Transcript};
 use super::verdict::{Failure, Stop, Verdict, report_lines, warnings_to_json};
@@ -22,6 +22,7 @@ const HELP: &str = "Examples:
   isopel compare photo.jpg
   isopel compare photo.jpg --heatmap differences.png
   isopel compare pictures/ --backend cpu,wgpu
+  isopel compare pictures/ --backend wgpu --scale 1/4
   isopel compare pictures/ --json | jq -r 'select(.max_difference > 4) | .file'
 
 Everything is compared with isopel's cpu backend. isopel's own contract is libjpeg-turbo's pixels, so a backend of \
@@ -30,6 +31,8 @@ isopel's that promises them may differ by nothing, in pixels, warnings and valid
 What to expect of zune-jpeg: it rounds differently, so differences of 1 or 2 levels are normal, with reduced chroma \
 (4:2:0, 4:2:2) of up to about 4 in single samples, and no error of either; damaged files may differ by anything. What \
 zune-jpeg refuses, also among valid files, is reported as 'referee failed' and is no error of isopel.
+
+zune-jpeg decodes at full size only, so with --scale it is left out.
 
 All decode the picture as stored, without its orientation, as gray8 for one component and rgb8 for others.
 
@@ -48,6 +51,9 @@ pub(crate) struct CompareArgs {
     /// Which of isopel's backends to compare with cpu, with commas between them
     #[arg(long = "backend", default_value = "cpu", value_name = "BACKENDS", value_delimiter = ',', value_parser = backend_parser())]
     backends: Vec<BackendChoice>,
+    /// Compare decodes at this fraction of the size, of isopel's backends only
+    #[arg(long, value_name = "FRACTION", default_value = "1", value_parser = scale_parser())]
+    scale: Scale,
     #[command(flatten)]
     adapter: AdapterArgs,
     /// Write a PNG picture of the differences to zune-jpeg: black where both agree, over purple and orange to yellow. A
@@ -66,6 +72,10 @@ pub(crate) struct CompareArgs {
 
 pub(crate) fn run(args: &CompareArgs) -> Result<Verdict, Stop> {
     args.adapter.check(&args.backends)?;
+    if args.scale != Scale::Full && args.backends.iter().all(|&backend| backend == REFERENCE) {
+        let message = "--scale needs a --backend to compare with cpu: zune-jpeg decodes at full size only";
+        return Err(Stop::Usage(message.into()));
+    }
     let heatmap = args.heatmap.as_deref().map(|out| Destination::choose(out, &args.inputs)).transpose()?;
     if heatmap == Some(Destination::Stdout) {
         return Err(Stop::Usage("the heat map needs a file; the standard output is for the figures".into()));
@@ -103,7 +113,7 @@ const REFERENCE: BackendChoice = BackendChoice::Cpu;
 /// How far a route may be from the reference, in levels; `None` if nothing is promised.
 fn promise(route: Route) -> Option<u8> {
     match route {
-        Route::Cpu | Route::WgpuFromCoefficients | Route::WgpuWhole | Route::CudaUpload => Some(0),
+        Route::Cpu | Route::WgpuFromCoefficients | Route::WgpuWhole | Route::WgpuUpload | Route::CudaUpload => Some(0),
         Route::CudaEngines => Some(1),
         Route::CudaGpuHybrid | Route::CudaHybrid => Some(3),
         _ => None,
@@ -137,14 +147,16 @@ impl Comparison<'_> {
         let limits = self.args.limits.limits();
         let components = Codestream::parse_header(&bytes, &limits)?.frame().components.len();
         let format = referee::shared_format(components);
-        let options = referee::shared_options(format).limits(limits);
+        let options = referee::shared_options(format).limits(limits).scale(self.args.scale);
         let expected = self.reference.decode(&bytes, &options)?;
 
         let mut rows = Vec::new();
         for (backend, decoder) in &self.others {
             rows.push(self.of_backend(source, &bytes, &options, &expected, *backend, decoder)?);
         }
-        rows.push(self.of_referee(source, &bytes, &expected)?);
+        if self.args.scale == Scale::Full {
+            rows.push(self.of_referee(source, &bytes, &expected)?);
+        }
 
         let label = &source.label;
         let out = match self.args.json {
@@ -270,6 +282,7 @@ fn to_json(label: &str, expected: &Image, rows: &[Row]) -> Value {
         "width": expected.size().width,
         "height": expected.size().height,
         "format": expected.report.layout.format().name(),
+        "scale": expected.report.scale.name(),
         "backend": expected.report.route.to_string(),
         "referee": referee::NAME,
         "warnings": warnings_to_json(&expected.report.warnings),

@@ -8,13 +8,14 @@ use clap::Args;
 use rayon::prelude::*;
 
 use isopel::{
-    Codestream, DecodeOptions, Decoder, FormatRequest, Image, OrientationPolicy, PixelFormat, Rect, Route, Strictness,
+    Codestream, DecodeOptions, Decoder, FormatRequest, Image, OrientationPolicy, PixelFormat, Rect, Route, Scale,
+    Strictness,
 };
 
 use super::destination::Destination;
 use super::device::DeviceArgs;
 use super::picture_file::Container;
-use super::request::{LimitArgs, SpaceChoice, format_parser, parse_orientation, parse_region};
+use super::request::{LimitArgs, SpaceChoice, format_parser, parse_orientation, parse_region, scale_parser};
 use super::source::{BadInput, Source, expand};
 use super::transcript::{Entry, Transcript};
 use super::verdict::{Failure, Stop, Verdict, report_lines};
@@ -22,12 +23,14 @@ use super::verdict::{Failure, Stop, Verdict, report_lines};
 const EXAMPLES: &str = "Examples:
   isopel decode photo.jpg -o photo.png
   isopel decode photo.jpg -o detail.png --region 600,400,320,200
+  isopel decode photo.jpg -o preview.png --scale 1/4
   isopel decode scan.jpg -o scan.raw --format component-planes
   isopel decode pictures/ -o decoded/ --to ppm --threads 4
   isopel decode photo.jpg -o photo.png --backend wgpu --adapter radeon
   curl -s https://example.org/a.jpg | isopel decode - -o - --to ppm | display
 
-What is written: the pixels of libjpeg-turbo's default decode, upright unless --orientation says otherwise. PNG files \
+What is written: the pixels of libjpeg-turbo's default decode, upright unless --orientation says otherwise; with \
+--scale those of its scaled decode, which is faster and needs less memory than decoding all and shrinking it. PNG files \
 also get the ICC profile if it describes the pixels. A file appears only once it is complete.";
 
 /// Decode files to PNG, PNM or raw pixels
@@ -46,7 +49,11 @@ pub(crate) struct DecodeArgs {
     /// File format, whatever OUT's extension is. Default: by the extension; png for folders
     #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = false)]
     to: Option<Container>,
-    /// Decode only this rectangle, in pixels. It must lie inside the picture. Default: the whole picture
+    /// Decode at this fraction of the size; sides are rounded up
+    #[arg(long, value_name = "FRACTION", default_value = "1", value_parser = scale_parser())]
+    scale: Scale,
+    /// Decode only this rectangle, in pixels of the picture that --scale gives. It must lie inside it. Default: the whole
+    /// picture
     #[arg(long, value_name = "X,Y,W,H", value_parser = parse_region, allow_hyphen_values = true)]
     region: Option<Rect>,
     /// The grid in which --region is counted
@@ -86,6 +93,7 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Verdict, Stop> {
     }
     let decoder = args.device.open(args.threads)?;
     let options = DecodeOptions::default()
+        .scale(args.scale)
         .region(args.space.region(args.region))
         .orientation(args.orientation)
         .format(format)
@@ -206,7 +214,7 @@ impl Job {
     }
 }
 
-/// What a reader of the pixels has to know, such as `900x1200 rgb8, turned: rotate 90° clockwise`, and who made them
+/// What a reader of the pixels has to know, such as `450x600 rgb8, at 1/2, turned: rotate 90° clockwise`, and who made them
 /// if it was not the CPU.
 fn describe(image: &Image) -> String {
     let report = &image.report;
@@ -215,6 +223,9 @@ fn describe(image: &Image) -> String {
     if format == PixelFormat::ComponentPlanes {
         let sizes: Vec<_> = report.layout.planes().iter().map(|plane| plane.size.to_string()).collect();
         text += &format!(", planes {}", sizes.join(", "));
+    }
+    if report.scale != Scale::Full {
+        text += &format!(", at {}", report.scale);
     }
     if report.orientation.to_exif() != 1 {
         text += &format!(", turned: {}", report.orientation);

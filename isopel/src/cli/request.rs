@@ -5,7 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use isopel::{
     BackendChoice, DisplayRect, FormatRequest, Limits, Orientation, OrientationPolicy, PixelFormat, Rect, Region,
-    StoredRect,
+    Scale, StoredRect,
 };
 
 /// What a file may cost.
@@ -89,6 +89,10 @@ pub(crate) fn format_parser() -> impl TypedValueParser<Value = FormatRequest> {
         let exactly = PixelFormat::ALL.into_iter().find(|format| format.name() == name);
         exactly.map_or(FormatRequest::Source, FormatRequest::Exactly)
     })
+}
+
+pub(crate) fn scale_parser() -> impl TypedValueParser<Value = Scale> {
+    PossibleValuesParser::new(Scale::ALL.map(Scale::name)).try_map(|name| name.parse::<Scale>())
 }
 
 pub(crate) fn backend_parser() -> impl TypedValueParser<Value = BackendChoice> {

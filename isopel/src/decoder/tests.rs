@@ -144,6 +144,9 @@ fn auto_gives_large_work_to_the_gpu() {
     assert_eq!(route(AUTO_GPU_IMAGES - 1), Route::Cpu);
     assert_eq!(route(AUTO_GPU_IMAGES), Route::WgpuFromCoefficients);
     assert_eq!(decoder.decode(&gray, &options).unwrap().report.route, Route::Cpu);
+    // The GPU would have nothing to do.
+    let half = decoder.decode_batch(&[&gray[..]; AUTO_GPU_IMAGES], &options.scale(Scale::Half));
+    assert!(half.into_iter().all(|image| image.unwrap().report.route == Route::Cpu));
 }
 
 #[cfg(feature = "wgpu")]

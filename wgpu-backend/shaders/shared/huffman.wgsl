@@ -70,7 +70,7 @@ fn advance_of(entry: u32) -> u32 {
 fn value_of(entry: u32, bits: u32) -> i32 {
     let range = 1u << (entry >> 12u);
     let raw = (bits >> (32u - (entry & 31u))) & (range - 1u);
-    return i32(raw) - select(0i, i32(range - 1u), raw < range >> 1u);
+    return i32(raw) - select(0i, i32(range - 1u), raw < (range >> 1u));
 }
 
 // A DC difference of a component of the scan as sums.

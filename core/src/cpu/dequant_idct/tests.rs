@@ -155,12 +155,12 @@ fn transformers_give_the_same_samples_at_every_level() {
             let mut transformer = BlockTransformer::new(level);
             for (index, block) in blocks.iter().enumerate() {
                 if packed {
-                    transformer.packed_block(&symbols(block), &quantizers, &mut plane, 8 * index);
+                    transformer.packed_block::<8>(&symbols(block), &quantizers, &mut plane, 8 * index);
                 } else {
-                    transformer.block(block, last_nonzero(block), &quant, &mut plane, 8 * index);
+                    transformer.block::<8>(block, last_nonzero(block), &quant, &mut plane, 8 * index);
                 }
             }
-            transformer.finish(&mut plane);
+            transformer.finish::<8>(&mut plane);
             for (index, expected) in expected.iter().enumerate() {
                 let found: Vec<u8> =
                     (0..8).flat_map(|row| &samples[row * stride + 8 * index..][..8]).copied().collect();
