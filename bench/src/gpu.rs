@@ -89,7 +89,7 @@ fn speed_of(backend: &WgpuBackend, entropy: EntropyDecoding, files: &[PathBuf], 
         let seconds = start.elapsed().as_secs_f64();
         let (rate, cores) = (images as f64 / seconds, (crate::cpu_seconds() - busy) / seconds);
         // More pictures than fit one wave would not all be measured.
-        let stages = stages(backend, &jpegs, &submitters[0].targets[0], batch.min(64), options)?;
+        let stages = stages(backend, &jpegs, &submitters[0].targets[0], batch.min(256), options)?;
         println!("  batch {batch:4}: {rate:9.0} images/s, {cores:4.1} busy cores   {stages}");
     }
     Ok(())

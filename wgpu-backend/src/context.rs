@@ -14,7 +14,7 @@ use crate::pack_memory::PackMemory;
 use crate::pipelines::Pipelines;
 use crate::pool::{BufferPool, StagingPool};
 use crate::staged::StagedMemory;
-use crate::stages::{HUFFMAN_STAGES, STAGES};
+use crate::stages::{HUFFMAN_STAGES, STAGES, Stage};
 use crate::tile::TileLimits;
 use crate::wave::BindingLimits;
 
@@ -187,15 +187,15 @@ impl WgpuBackend {
         lost: Arc<Mutex<Option<String>>>,
     ) -> Result<Self, WgpuUnavailable> {
         let device_limits = device.limits();
+        let allowed = device_limits.max_storage_buffers_per_shader_stage;
+        let needs = |stages: &[Stage]| stages.iter().map(|stage| stage.bindings.len() as u32).max().unwrap_or(0);
         let decodes_entropy = match options.entropy {
-            EntropyDecoding::Auto => adapter.device_type != wgpu::DeviceType::Cpu,
+            EntropyDecoding::Auto => adapter.device_type != wgpu::DeviceType::Cpu && needs(&HUFFMAN_STAGES) <= allowed,
             choice => choice == EntropyDecoding::Gpu,
         };
         // On the web nobody can wait for flags, which the order of submissions needs.
         let decodes_entropy = decodes_entropy && cfg!(not(target_arch = "wasm32"));
-        let huffman_stages: &[_] = if decodes_entropy { &HUFFMAN_STAGES } else { &[] };
-        let needed = STAGES.iter().chain(huffman_stages).map(|stage| stage.bindings.len() as u32).max().unwrap_or(0);
-        let allowed = device_limits.max_storage_buffers_per_shader_stage;
+        let needed = needs(&STAGES).max(if decodes_entropy { needs(&HUFFMAN_STAGES) } else { 0 });
         if allowed < needed {
             return Err(WgpuUnavailable::Limits { adapter: name_of(&adapter), allowed, needed });
         }

@@ -46,6 +46,9 @@ const MOST_SYMBOL_BYTES: u64 = 1 << 30;
 /// Jobs whose entropy decoding is done before the GPU gets the first of them: enough for few dispatches, few
 /// enough for the GPU not to idle long.
 const JOBS_AT_ONCE: usize = 64;
+/// The same where the GPU decodes entropy, which leaves little to the CPU: the slowest chain of symbols in a few
+/// pictures takes as long as that in many.
+const JOBS_AT_ONCE_ON_GPU: usize = 256;
 
 impl Backend for WgpuBackend {
     type Target = WgpuTarget;
@@ -59,8 +62,8 @@ impl Backend for WgpuBackend {
     /// Entropy-decodes on this backend's threads, queues the GPU's work, and returns when that is queued, so
     /// that what the caller queues afterwards comes after it.
     ///
-    /// Where the GPU decodes entropy, this waits until it has: only then it is known which pictures the CPU has to decode
-    /// again, and these are queued too before this returns.
+    /// Where the GPU decodes entropy, this waits until it has: only then it is known which pictures the CPU has to
+    /// decode again, and these are queued too before this returns. Several threads' submissions keep the GPU busy.
     fn submit(&self, jobs: Vec<Job<WgpuTarget>>, after: WgpuAfter) -> Submission<WgpuFence> {
         if let WgpuAfter::Host(fences) = &after {
             fences.iter().for_each(Fence::wait);
@@ -184,9 +187,10 @@ impl WgpuBackend {
         let outcomes = OutcomeSlots::default();
         let mut index = None;
         let mut in_flight = None;
+        let at_once = if self.pipelines.huffman.is_some() { JOBS_AT_ONCE_ON_GPU } else { JOBS_AT_ONCE };
         let mut requests = requests.into_iter().peekable();
         while requests.peek().is_some() {
-            let chunk: Vec<Request> = requests.by_ref().take(JOBS_AT_ONCE).collect();
+            let chunk: Vec<Request> = requests.by_ref().take(at_once).collect();
             let staging = self.staging_for(&chunk);
             let (ready, failed) = self.prepare_all(chunk, staging.as_ref());
             failed.into_iter().for_each(|outcome| outcomes.put(outcome));
@@ -204,8 +208,8 @@ impl WgpuBackend {
         Submission::new(WgpuFence::new(self.device.clone(), index, callbacks), outcomes)
     }
 
-    /// Whether the GPU decodes the entropy of some requests, and in what pieces: large ones cost less in all, small ones
-    /// give more threads.
+    /// Whether the GPU decodes the entropy of some requests, and in what pieces: large ones cost less in all, small
+    /// ones give more threads.
     pub(crate) fn staging_for(&self, requests: &[Request]) -> Option<Staging<'_>> {
         let bytes: usize = requests.iter().map(|request| request.jpeg.len()).sum();
         let is_too_little = self.entropy == EntropyDecoding::Auto && bytes < WORTH_THE_PASSES;
@@ -262,8 +266,8 @@ impl WgpuBackend {
         }
     }
 
-    /// Waits until the flags of queued jobs are known, and queues those that are flagged again, with the CPU's entropy
-    /// decoding.
+    /// Waits until the flags of queued jobs are known, and queues those that are flagged again, with the CPU's
+    /// entropy decoding.
     fn settle(
         &self,
         in_flight: InFlight,
@@ -335,8 +339,8 @@ impl WgpuBackend {
         });
     }
 
-    /// Parses, plans and entropy-decodes jobs on this backend's threads, or lays their data out for the GPU; gives those that can go on, and the
-    /// outcomes of the others.
+    /// Parses, plans and entropy-decodes jobs on this backend's threads, or lays their data out for the GPU; gives
+    /// those that can go on, and the outcomes of the others.
     pub(crate) fn prepare_all(
         &self,
         requests: Vec<Request>,

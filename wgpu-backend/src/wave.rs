@@ -515,3 +515,6 @@ fn bind(buffer: &wgpu::Buffer, section: Section) -> wgpu::BindingResource<'_> {
         size: std::num::NonZeroU64::new(section.size),
     })
 }
+
+#[cfg(test)]
+mod tests;

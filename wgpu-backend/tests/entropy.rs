@@ -174,3 +174,26 @@ fn data_that_never_synchronises_ends() {
     let cases: Vec<Case> = vec![(file.into(), DecodeOptions::default())];
     decoded_whole(&backend, &cases, "codes of one length");
 }
+
+/// Whichever thread polls the device runs the callbacks of all.
+#[test]
+fn several_threads_submit_at_once() {
+    let Some(backend) = backend() else { return };
+    let cases: Vec<Case> = ["restart.jpg", "truncated.jpg", "gray.jpg"]
+        .iter()
+        .map(|name| {
+            (corpus::read(&corpus::root().join("samples").join(name)).unwrap().into(), DecodeOptions::default())
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (backend, cases) = (&backend, &cases);
+            scope.spawn(move || {
+                for round in 0..6 {
+                    let whole = decoded_whole(backend, cases, &format!("thread {thread}, round {round}"));
+                    assert_eq!(whole, cases.len() - 1);
+                }
+            });
+        }
+    });
+}
