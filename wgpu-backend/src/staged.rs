@@ -1,6 +1,6 @@
 //! Pictures whose entropy decoding is the GPU's: their scans as kernels read them.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isopel_core::subsequences::{LookupTable, StagedPlan, StagedScan, symbol_slots};
 use isopel_core::{CoefficientReport, DecodePlan, PackedCoefficients};
@@ -25,23 +25,37 @@ pub(crate) struct ScanContext {
 /// Memory of staged data that is used again.
 #[derive(Default)]
 pub(crate) struct StagedMemory {
-    free: Mutex<Vec<Vec<u8>>>,
+    free: Mutex<FreeMemory>,
     tables: TableCache,
 }
 
+#[derive(Default)]
+struct FreeMemory {
+    parts: Vec<Vec<u8>>,
+    /// Capacity of all parts.
+    bytes: usize,
+}
+
 impl StagedMemory {
-    const KEPT: usize = 160;
-    /// Bytes of the largest that is kept.
-    const LARGEST: usize = 4 << 20;
+    /// Bytes that are kept at most: a few submissions of 256 pictures of 1080p.
+    const KEPT: usize = 256 << 20;
+
+    fn free(&self) -> MutexGuard<'_, FreeMemory> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     fn take(&self) -> Vec<u8> {
-        self.free.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop().unwrap_or_default()
+        let mut free = self.free();
+        let data = free.parts.pop().unwrap_or_default();
+        free.bytes -= data.capacity();
+        data
     }
 
     fn put(&self, data: Vec<u8>) {
-        let mut free = self.free.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if free.len() < Self::KEPT && data.capacity() <= Self::LARGEST {
-            free.push(data);
+        let mut free = self.free();
+        if free.bytes + data.capacity() <= Self::KEPT {
+            free.bytes += data.capacity();
+            free.parts.push(data);
         }
     }
 

@@ -49,6 +49,8 @@ const JOBS_AT_ONCE: usize = 64;
 /// The same where the GPU decodes entropy, which leaves little to the CPU: the slowest chain of symbols in a few
 /// pictures takes as long as that in many.
 const JOBS_AT_ONCE_ON_GPU: usize = 256;
+/// But no more than these bytes of files and one more, so that the GPU decodes some while the CPU lays out others.
+const BYTES_AT_ONCE_ON_GPU: usize = 16 << 20;
 
 impl Backend for WgpuBackend {
     type Target = WgpuTarget;
@@ -187,10 +189,9 @@ impl WgpuBackend {
         let outcomes = OutcomeSlots::default();
         let mut index = None;
         let mut in_flight = None;
-        let at_once = if self.pipelines.huffman.is_some() { JOBS_AT_ONCE_ON_GPU } else { JOBS_AT_ONCE };
         let mut requests = requests.into_iter().peekable();
         while requests.peek().is_some() {
-            let chunk: Vec<Request> = requests.by_ref().take(at_once).collect();
+            let chunk = self.next_chunk(&mut requests);
             let staging = self.staging_for(&chunk);
             let (ready, failed) = self.prepare_all(chunk, staging.as_ref());
             failed.into_iter().for_each(|outcome| outcomes.put(outcome));
@@ -206,6 +207,20 @@ impl WgpuBackend {
         }
         drop(signal);
         Submission::new(WgpuFence::new(self.device.clone(), index, callbacks), outcomes)
+    }
+
+    /// The requests that are recorded together.
+    fn next_chunk(&self, requests: &mut impl Iterator<Item = Request>) -> Vec<Request> {
+        if self.pipelines.huffman.is_none() {
+            return requests.take(JOBS_AT_ONCE).collect();
+        }
+        let (mut chunk, mut bytes) = (Vec::new(), 0);
+        while chunk.len() < JOBS_AT_ONCE_ON_GPU && bytes < BYTES_AT_ONCE_ON_GPU {
+            let Some(request) = requests.next() else { break };
+            bytes += request.jpeg.len();
+            chunk.push(request);
+        }
+        chunk
     }
 
     /// Whether the GPU decodes the entropy of some requests, and in what pieces: large ones cost less in all, small
@@ -225,7 +240,7 @@ impl WgpuBackend {
     }
 
     /// Records and queues jobs together; if the device refuses, one by one, so that one costs no other.
-    fn queue_jobs(&self, jobs: Vec<ReadyJob>, outcomes: &OutcomeSlots, signal: &Arc<CpuSignal>) -> Queued {
+    fn queue_jobs(&self, mut jobs: Vec<ReadyJob>, outcomes: &OutcomeSlots, signal: &Arc<CpuSignal>) -> Queued {
         if jobs.is_empty() {
             return Queued::default();
         }
@@ -237,6 +252,8 @@ impl WgpuBackend {
         });
         match queued {
             Ok((index, Recorded { used, downloads, flags })) => {
+                // What they held has been copied.
+                jobs.iter_mut().for_each(|job| self.take_back(std::mem::take(&mut job.prepared.tiles)));
                 // If the device is lost meanwhile, the callbacks tell.
                 let (in_flight, _) = self.caught(|| {
                     // Only now: buffers that could not be made would spoil the pools.
@@ -288,7 +305,6 @@ impl WgpuBackend {
         for ((job, downloads), is_flagged) in jobs.into_iter().zip(downloads).zip(flagged) {
             if is_flagged {
                 again.push(job.again());
-                self.take_back(job.prepared.tiles);
             } else {
                 right.push(job);
                 right_downloads.push(downloads);
@@ -319,7 +335,6 @@ impl WgpuBackend {
     ) {
         let mut on_device = Vec::new();
         for (job, downloads) in ready.into_iter().zip(downloads) {
-            self.take_back(job.prepared.tiles);
             let report = (job.index, job.prepared.report);
             if downloads.is_empty() {
                 on_device.push(report);
