@@ -66,12 +66,12 @@ pub fn speed(
         let mut rates = vec![Vec::new(); contestants.len()];
         for _ in 0..rounds {
             for ((contestant, rates), cores) in contestants.iter().zip(&mut rates).zip(&mut cores) {
-                let (started, busy) = (Instant::now(), cpu_seconds());
+                let (started, busy) = (Instant::now(), crate::cpu_seconds());
                 let rate = match contestant {
                     Contestant::Raw(_, mix) => raw_nvjpeg::speed(&default, &files, *mix, batch, time)?,
                     Contestant::Isopel(_, backend) => isopel(backend, &files, batch, time)?,
                 };
-                *cores = (cpu_seconds() - busy) / started.elapsed().as_secs_f64();
+                *cores = (crate::cpu_seconds() - busy) / started.elapsed().as_secs_f64();
                 eprintln!("    {}: {rate:.0}", contestant.name());
                 rates.push(rate);
             }
@@ -86,15 +86,6 @@ pub fn speed(
         }
     }
     Ok(())
-}
-
-/// Seconds that this process has spent on all cores so far; 0 where that is not known.
-fn cpu_seconds() -> f64 {
-    let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return 0.0 };
-    // Behind the name, in hundredths: user and system time are the 12th and 13th.
-    let Some((_, fields)) = stat.rsplit_once(") ") else { return 0.0 };
-    let times = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
-    times.sum::<f64>() / 100.0
 }
 
 /// Prints how long each kernel of the exact route takes for a batch, and for each image of it.

@@ -10,10 +10,31 @@ use indicatif::ProgressBar;
 use isopel_core::{
     Backend, Codestream, DecodeOptions, DecodePlan, Error, Job, Orientation, OrientationPolicy, PixelFormat,
 };
-use isopel_wgpu::{BufferTarget, WgpuAfter, WgpuBackend, WgpuOptions, WgpuTarget, wgpu};
+use isopel_wgpu::{BufferTarget, EntropyDecoding, WgpuAfter, WgpuBackend, WgpuOptions, WgpuTarget, wgpu};
 
 /// Submissions of each submitter in flight: one on the GPU while the CPU prepares the next.
 const IN_FLIGHT: usize = 2;
+
+/// [`EntropyDecoding`] by its name.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Entropy {
+    /// What the backend chooses.
+    Auto,
+    /// On the CPU.
+    Cpu,
+    /// In shaders, for all files that are fit for it.
+    Gpu,
+}
+
+impl From<Entropy> for EntropyDecoding {
+    fn from(entropy: Entropy) -> Self {
+        match entropy {
+            Entropy::Auto => EntropyDecoding::Auto,
+            Entropy::Cpu => EntropyDecoding::Cpu,
+            Entropy::Gpu => EntropyDecoding::Gpu,
+        }
+    }
+}
 
 /// What is measured.
 pub struct Load {
@@ -25,6 +46,8 @@ pub struct Load {
     pub threads: usize,
     /// Threads that submit, each with [`IN_FLIGHT`] submissions.
     pub submitters: usize,
+    /// Where entropy decoding runs: one after the other.
+    pub entropy: Vec<EntropyDecoding>,
     /// Format and orientation of all images.
     pub options: DecodeOptions,
 }
@@ -37,24 +60,25 @@ pub fn options(format: &str, orientation: u16) -> Result<DecodeOptions, String> 
 }
 
 pub fn speed(files: &[PathBuf], load: &Load) -> Result<(), String> {
-    let backend = open(load.threads)?;
+    for &entropy in &load.entropy {
+        speed_of(&open(load.threads, entropy)?, entropy, files, load)?;
+    }
+    Ok(())
+}
+
+fn speed_of(backend: &WgpuBackend, entropy: EntropyDecoding, files: &[PathBuf], load: &Load) -> Result<(), String> {
     let jpegs = files.iter().map(|file| crate::read(file).map(Arc::from)).collect::<Result<Vec<Arc<[u8]>>, _>>()?;
     let options = &load.options;
-    println!("{}, to buffers on the device, CPU entropy decoding included", backend.adapter_name());
+    println!("{}, files to buffers on the device, entropy decoding: {entropy:?}", backend.adapter_name());
     for &batch in &load.batches {
         let submitters = (0..load.submitters.max(1))
             .map(|_| {
-                Ok(Submitter {
-                    backend: &backend,
-                    jpegs: &jpegs,
-                    options,
-                    targets: targets(&backend, &jpegs, batch, options)?,
-                })
+                Ok(Submitter { backend, jpegs: &jpegs, options, targets: targets(backend, &jpegs, batch, options)? })
             })
             .collect::<Result<Vec<_>, String>>()?;
         // The first submissions fill pools and caches.
         submitters.iter().try_for_each(|submitter| submitter.run(0.0).map(drop))?;
-        let start = Instant::now();
+        let (start, busy) = (Instant::now(), crate::cpu_seconds());
         let images = thread::scope(|scope| {
             let running: Vec<_> =
                 submitters.iter().map(|submitter| scope.spawn(|| submitter.run(load.seconds))).collect();
@@ -62,10 +86,11 @@ pub fn speed(files: &[PathBuf], load: &Load) -> Result<(), String> {
                 running.into_iter().map(|thread| thread.join().map_err(|_| "a submitter panicked".to_string())?);
             images.sum::<Result<usize, String>>()
         })?;
-        let rate = images as f64 / start.elapsed().as_secs_f64();
+        let seconds = start.elapsed().as_secs_f64();
+        let (rate, cores) = (images as f64 / seconds, (crate::cpu_seconds() - busy) / seconds);
         // More pictures than fit one wave would not all be measured.
-        let stages = stages(&backend, &jpegs, &submitters[0].targets[0], batch.min(64), options)?;
-        println!("  batch {batch:4}: {rate:9.0} images/s   {stages}");
+        let stages = stages(backend, &jpegs, &submitters[0].targets[0], batch.min(256), options)?;
+        println!("  batch {batch:4}: {rate:9.0} images/s, {cores:4.1} busy cores   {stages}");
     }
     Ok(())
 }
@@ -101,8 +126,9 @@ impl Submitter<'_> {
     }
 }
 
-fn open(threads: usize) -> Result<WgpuBackend, String> {
-    WgpuBackend::with_options(&WgpuOptions::default().threads(threads)).map_err(|error| error.to_string())
+fn open(threads: usize, entropy: EntropyDecoding) -> Result<WgpuBackend, String> {
+    let options = WgpuOptions::default().threads(threads).entropy(entropy);
+    WgpuBackend::with_options(&options).map_err(|error| error.to_string())
 }
 
 /// One buffer for the pixels of each batch in flight, with each image's place in it.
@@ -168,23 +194,36 @@ fn stages(
     for _ in 0..5 {
         let jobs = jobs(jpegs, targets, batch, options);
         match backend.profile(jobs).map_err(|error| error.to_string())? {
-            Some(stages) => times.push((stages.dequant_idct + stages.orient, stages)),
+            Some(stages) => times.push((stages.total(), stages)),
             None => return Ok("no timestamp queries on this device".to_string()),
         }
     }
     times.sort_by_key(|&(total, _)| total);
     let (total, stages) = times[times.len() / 2];
     let per_image = |time: Duration| time.as_secs_f64() * 1e6 / batch as f64;
-    Ok(format!(
-        "GPU us per image: dequant_idct {:.1}, orient {:.1}, both {:.1}",
-        per_image(stages.dequant_idct),
-        per_image(stages.orient),
-        per_image(total)
-    ))
+    let mut passes = Vec::new();
+    if let Some(entropy) = stages.entropy {
+        passes.extend([
+            ("synchronise", entropy.synchronise),
+            ("join", entropy.join),
+            ("scan", entropy.scan),
+            ("write", entropy.write),
+        ]);
+    }
+    passes.extend([("dequant_idct", stages.dequant_idct), ("orient", stages.orient), ("all", total)]);
+    let words: Vec<String> = passes.iter().map(|(name, time)| format!("{name} {:.2}", per_image(*time))).collect();
+    Ok(format!("GPU us per image: {}", words.join(", ")))
 }
 
 pub fn equals_cpu(folders: &[PathBuf]) -> Result<(), String> {
-    let backend = open(0)?;
+    for entropy in [EntropyDecoding::Cpu, EntropyDecoding::Gpu] {
+        println!("entropy decoding: {entropy:?}");
+        equals_cpu_with(&open(0, entropy)?, folders)?;
+    }
+    Ok(())
+}
+
+fn equals_cpu_with(backend: &WgpuBackend, folders: &[PathBuf]) -> Result<(), String> {
     let mut files = Vec::new();
     folders.iter().for_each(|folder| find_jpegs(folder, &mut files));
     files.sort();

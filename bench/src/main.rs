@@ -91,6 +91,9 @@ enum Command {
         /// Threads that submit batches, each with two in flight.
         #[arg(long, default_value_t = 1)]
         submitters: usize,
+        /// Where entropy decoding runs.
+        #[arg(long, value_delimiter = ',', default_value = "cpu,gpu")]
+        entropy: Vec<gpu::Entropy>,
         /// Format of the pixels, such as rgba8 or rgb8-planar.
         #[arg(long, default_value = "rgb8")]
         format: String,
@@ -163,9 +166,20 @@ fn main() -> ExitCode {
         Command::DecodeOnce { decoder, file } => memory::decode_once(&decoder, &file),
         Command::Decode { decoder, file, times } => contestants::decode(&decoder, &file, times),
         #[cfg(feature = "wgpu")]
-        Command::Gpu { files, batches, seconds, threads, submitters, format, orientation } => {
-            gpu::options(&format, orientation)
-                .and_then(|options| gpu::speed(&files, &gpu::Load { batches, seconds, threads, submitters, options }))
+        Command::Gpu { files, batches, seconds, threads, submitters, entropy, format, orientation } => {
+            gpu::options(&format, orientation).and_then(|options| {
+                gpu::speed(
+                    &files,
+                    &gpu::Load {
+                        batches,
+                        seconds,
+                        threads,
+                        submitters,
+                        entropy: entropy.into_iter().map(Into::into).collect(),
+                        options,
+                    },
+                )
+            })
         }
         #[cfg(feature = "wgpu")]
         Command::GpuEqualsCpu { folders } => gpu::equals_cpu(&folders),
@@ -194,6 +208,16 @@ fn main() -> ExitCode {
 fn on_cpu(jpeg: &[u8], options: &isopel_core::DecodeOptions) -> Result<isopel_core::Image, isopel_core::Error> {
     let codestream = isopel_core::Codestream::parse(jpeg, &options.limits)?;
     isopel_core::cpu::decode(&isopel_core::DecodePlan::new(&codestream, options)?)
+}
+
+/// Seconds that this process has spent on all cores so far; 0 where that is not known.
+#[cfg(any(feature = "cuda", feature = "wgpu"))]
+fn cpu_seconds() -> f64 {
+    let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return 0.0 };
+    // Behind the name, in hundredths: user and system time are the 12th and 13th.
+    let Some((_, fields)) = stat.rsplit_once(") ") else { return 0.0 };
+    let times = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
+    times.sum::<f64>() / 100.0
 }
 
 fn read(file: &std::path::Path) -> Result<Vec<u8>, String> {

@@ -19,6 +19,8 @@ pub enum Route {
     Cpu,
     /// Entropy decoding on the CPU, reconstruction in wgpu compute shaders; exact.
     WgpuFromCoefficients,
+    /// Entropy decoding and reconstruction in wgpu compute shaders; exact.
+    WgpuWhole,
     /// isopel's own decoder on the CPU, the pixels then copied to the target by wgpu; exact.
     WgpuUpload,
     /// isopel's own CUDA kernels, entropy decoding included but for progressive and irregular files, which the CPU reads;
@@ -39,6 +41,7 @@ impl fmt::Display for Route {
         match self {
             Route::Cpu => f.write_str("cpu"),
             Route::WgpuFromCoefficients => f.write_str("wgpu, from coefficients"),
+            Route::WgpuWhole => f.write_str("wgpu, whole"),
             Route::WgpuUpload => f.write_str("wgpu, cpu and upload"),
             Route::CudaExact => f.write_str("cuda, exact"),
             Route::CudaEngines => f.write_str("cuda, engines"),

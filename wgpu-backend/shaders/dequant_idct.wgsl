@@ -6,7 +6,7 @@
 @group(0) @binding(0) var<storage, read> components: array<Component>;
 // Count of workgroups, then the component of each.
 @group(0) @binding(1) var<storage, read> groups: array<u32>;
-// Per block: index of its first symbol << 7 | number of symbols.
+// Per block: index of its first symbol, from its component's first, << 7 | number of symbols.
 @group(0) @binding(2) var<storage, read> headers: array<u32>;
 // Coefficients that are not 0: value << 16 | zigzag index.
 @group(0) @binding(3) var<storage, read> symbols: array<u32>;
@@ -104,7 +104,7 @@ fn dequant_idct(
 
     if exists {
         let header = headers[component.first_block + block];
-        let first = header >> 7u;
+        let first = component.first_symbol + (header >> 7u);
         let count = min(header & 127u, 64u);
         for (var index = part; index < count; index += 8u) {
             let symbol = symbols[first + index];

@@ -13,9 +13,24 @@ use crate::error::{ERROR_FILTERS, NAME, WgpuUnavailable, failed, lost};
 use crate::pack_memory::PackMemory;
 use crate::pipelines::Pipelines;
 use crate::pool::{BufferPool, StagingPool};
-use crate::stages::STAGES;
+use crate::staged::StagedMemory;
+use crate::stages::{HUFFMAN_STAGES, STAGES, Stage};
 use crate::tile::TileLimits;
 use crate::wave::BindingLimits;
+
+/// Where entropy decoding runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum EntropyDecoding {
+    /// On the GPU where that is faster: not on adapters that compute on the CPU, and not for single small pictures.
+    #[default]
+    Auto,
+    /// On the CPU.
+    Cpu,
+    /// On the GPU, for all pictures that are fit for it. Progressive, damaged and unusual files are not, and of those
+    /// that look fit the CPU decodes again what the GPU flags. [`Report::route`](isopel_core::Report::route) tells.
+    Gpu,
+}
 
 /// How to open a device.
 #[derive(Debug, Clone, Default)]
@@ -28,6 +43,8 @@ pub struct WgpuOptions {
     pub webgpu_defaults: bool,
     /// Threads for entropy decoding; 0 for as many as there are cores.
     pub threads: usize,
+    /// Where entropy decoding runs.
+    pub entropy: EntropyDecoding,
 }
 
 impl WgpuOptions {
@@ -48,10 +65,15 @@ impl WgpuOptions {
         self.threads = threads;
         self
     }
+
+    /// Where entropy decoding runs.
+    pub fn entropy(mut self, entropy: EntropyDecoding) -> Self {
+        self.entropy = entropy;
+        self
+    }
 }
 
-/// Decodes with the CPU's entropy decoder and reconstructs on a GPU through wgpu; the pixels are the CPU
-/// backend's to the byte.
+/// Decodes on a GPU through wgpu, entropy decoding on the GPU or the CPU; the pixels are the CPU backend's to the byte.
 ///
 /// ```no_run
 /// use isopel_core::DecodeOptions;
@@ -71,6 +93,11 @@ pub struct WgpuBackend {
     pub(crate) uploads: BufferPool,
     pub(crate) planes: BufferPool,
     pub(crate) outputs: BufferPool,
+    /// What passes of entropy decoding hand on, and the coefficients that they come to.
+    pub(crate) scratch: BufferPool,
+    pub(crate) coefficients: BufferPool,
+    pub(crate) staged_memory: StagedMemory,
+    pub(crate) entropy: EntropyDecoding,
     pub(crate) limits: BindingLimits,
     capabilities: Capabilities,
     #[cfg(not(target_arch = "wasm32"))]
@@ -123,7 +150,7 @@ impl WgpuBackend {
                 *lost.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(message);
             }
         });
-        Self::open(adapter.get_info(), device, queue, options.threads, lost).await
+        Self::open(adapter.get_info(), device, queue, options, lost).await
     }
 
     /// Uses a device and queue of the caller's, and tests them. Pixels then stay on the caller's device. Limits
@@ -136,29 +163,47 @@ impl WgpuBackend {
         queue: wgpu::Queue,
         threads: usize,
     ) -> Result<Self, WgpuUnavailable> {
-        Self::open(device.adapter_info(), device, queue, threads, Arc::default()).await
+        let options = WgpuOptions::default().threads(threads);
+        Self::with_device(device, queue, &options).await
+    }
+
+    /// As [`WgpuBackend::from_device`], with all options that concern no adapter.
+    ///
+    /// # Errors
+    /// As [`WgpuBackend::from_device`].
+    pub async fn with_device(
+        device: wgpu::Device,
+        queue: wgpu::Queue,
+        options: &WgpuOptions,
+    ) -> Result<Self, WgpuUnavailable> {
+        Self::open(device.adapter_info(), device, queue, options, Arc::default()).await
     }
 
     async fn open(
         adapter: wgpu::AdapterInfo,
         device: wgpu::Device,
         queue: wgpu::Queue,
-        threads: usize,
+        options: &WgpuOptions,
         lost: Arc<Mutex<Option<String>>>,
     ) -> Result<Self, WgpuUnavailable> {
         let device_limits = device.limits();
-        let needed = STAGES.iter().map(|stage| stage.bindings.len() as u32).max().unwrap_or(0);
         let allowed = device_limits.max_storage_buffers_per_shader_stage;
+        let needs = |stages: &[Stage]| stages.iter().map(|stage| stage.bindings.len() as u32).max().unwrap_or(0);
+        let decodes_entropy = match options.entropy {
+            EntropyDecoding::Auto => adapter.device_type != wgpu::DeviceType::Cpu && needs(&HUFFMAN_STAGES) <= allowed,
+            choice => choice == EntropyDecoding::Gpu,
+        };
+        // On the web nobody can wait for flags, which the order of submissions needs.
+        let decodes_entropy = decodes_entropy && cfg!(not(target_arch = "wasm32"));
+        let needed = needs(&STAGES).max(if decodes_entropy { needs(&HUFFMAN_STAGES) } else { 0 });
         if allowed < needed {
             return Err(WgpuUnavailable::Limits { adapter: name_of(&adapter), allowed, needed });
         }
         let storage = wgpu::BufferUsages::STORAGE;
         #[cfg(not(target_arch = "wasm32"))]
-        let threads = cpu::CpuBackend::new(threads);
-        #[cfg(target_arch = "wasm32")]
-        let _ = threads;
+        let threads = cpu::CpuBackend::new(options.threads);
         let backend = WgpuBackend {
-            pipelines: Pipelines::new(&device),
+            pipelines: Pipelines::new(&device, decodes_entropy),
             pack_memory: PackMemory::default(),
             staging: StagingPool::new(),
             uploads: BufferPool::new(
@@ -167,6 +212,13 @@ impl WgpuBackend {
             ),
             planes: BufferPool::new("jpeg.planes", storage | wgpu::BufferUsages::COPY_DST),
             outputs: BufferPool::new("jpeg.output", storage | wgpu::BufferUsages::COPY_SRC),
+            scratch: BufferPool::new(
+                "jpeg.scratch",
+                storage | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
+            ),
+            coefficients: BufferPool::new("jpeg.coefficients", storage | wgpu::BufferUsages::COPY_DST),
+            staged_memory: StagedMemory::default(),
+            entropy: options.entropy,
             limits: BindingLimits {
                 // Offsets are 32-bit numbers, and what a wave uploads is a little more than its largest binding.
                 max_binding: device_limits

@@ -6,7 +6,7 @@ use isopel_core::{CoefficientReport, DecodePlan, Error, Image, PackedCoefficient
 use crate::layout::{Component, Filter};
 use crate::output::TileOutput;
 use crate::target::WgpuTarget;
-use crate::tile::{PreparedJob, Tile, TileLimits, bands};
+use crate::tile::{Coefficients, PreparedJob, Tile, TileLimits, bands};
 
 /// Decodes a plan on this thread, ready to be recorded beside jobs that the GPU decodes.
 ///
@@ -34,6 +34,7 @@ fn tile_of(whole: &DecodePlan, band: &DecodePlan, target: &WgpuTarget, image: &I
         let row_bytes = output.row_bytes() as usize;
         components.push(Component {
             first_block: 0,
+            first_symbol: 0,
             first_group: 0,
             block_columns: 0,
             block_rows: 0,
@@ -56,7 +57,9 @@ fn tile_of(whole: &DecodePlan, band: &DecodePlan, target: &WgpuTarget, image: &I
         outputs.push(output);
     }
     Ok(Tile {
-        packed: PackedCoefficients::default(),
+        coefficients: Coefficients::Packed(PackedCoefficients::default()),
+        header_count: 0,
+        scan_of: vec![0; components.len()],
         components,
         quant: Vec::new(),
         plane_words: samples.len() as u32 / 4,

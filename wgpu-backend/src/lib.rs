@@ -1,6 +1,7 @@
 //! isopel's wgpu backend: any GPU, natively or through WebGPU, gives the CPU backend's bytes.
 //!
-//! Entropy decoding runs on the CPU ([`isopel_core::pack_coefficients`]). What goes up is packed: the
+//! Entropy decoding runs on the GPU ([`isopel_core::subsequences`] says how) or, where the CPU is faster and for pictures
+//! that are not fit for it, on the CPU ([`isopel_core::pack_coefficients`]). Both come to the same: packed, the
 //! coefficients that are not 0. Then `dequant_idct` makes samples, and `orient_quads` upsamples, converts and writes
 //! pixels in their format, orientation and place, four at a time; `orient` those that do not fill whole words. Batches
 //! of mixed pictures share the dispatches.
@@ -15,6 +16,8 @@ mod cpu_route;
 mod download;
 mod error;
 mod fence;
+mod flags;
+mod huffman;
 mod layout;
 mod output;
 mod pack_memory;
@@ -22,8 +25,10 @@ mod pipelines;
 mod pool;
 #[cfg(not(target_arch = "wasm32"))]
 mod profile;
+mod staged;
 mod stages;
 mod submit;
+mod table_cache;
 mod target;
 mod tile;
 #[cfg(test)]
@@ -33,11 +38,11 @@ mod write;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use context::adapter_names;
-pub use context::{WgpuBackend, WgpuOptions};
+pub use context::{EntropyDecoding, WgpuBackend, WgpuOptions};
 pub use error::WgpuUnavailable;
 pub use fence::WgpuFence;
 #[cfg(not(target_arch = "wasm32"))]
-pub use profile::GpuStageTimes;
+pub use profile::{GpuEntropyTimes, GpuStageTimes};
 pub use submit::WgpuAfter;
 pub use target::{BufferTarget, WgpuTarget};
 /// The wgpu that this backend's devices, buffers and textures belong to.

@@ -1,8 +1,10 @@
 //! What the last stages write: a tile's planes of pixels, and which invocations write which words of them.
 
-use isopel_core::{ColorModel, DecodePlan, Orientation, PixelFormat, PixelLayout, Rect, Size, StoredRect, Upsampling};
+use isopel_core::{
+    DecodePlan, Orientation, PixelFormat, PixelLayout, PlaneWriting, Rect, Size, StoredRect, Upsampling,
+};
 
-use crate::layout::{CHANNEL_LUMA, CHANNEL_OPAQUE, Color, Output};
+use crate::layout::{Color, Output};
 
 /// One plane of pixels of a tile.
 #[derive(Debug, Clone)]
@@ -52,8 +54,8 @@ impl TileOutput {
         own_layout: bool,
         plane: usize,
     ) -> Self {
-        let (format, color_model) = (layout.format(), whole.codestream().color_model());
-        let (color, channels) = conversion(format, color_model, plane);
+        let format = layout.format();
+        let PlaneWriting { conversion: color, channels, component, .. } = PlaneWriting::new(whole, plane);
         let (region, orientation) = (whole.plane_region(plane), whole.orientation());
         let rows = band_rows(region, band.plane_region(plane), orientation);
         let place = layout.planes()[plane];
@@ -83,7 +85,7 @@ impl TileOutput {
             down_y,
             color: color as u32,
             channels: u32::from_le_bytes(channels),
-            component: if format == PixelFormat::ComponentPlanes { plane as u32 } else { 0 },
+            component: component as u32,
         };
         TileOutput {
             first_byte: (place.offset + first_row as usize * place.stride) as u64,
@@ -164,26 +166,4 @@ fn band_rows(whole: Rect, band: Rect, orientation: Orientation) -> std::ops::Ran
     let within = StoredRect::new(band.x - whole.x, band.y - whole.y, band.width, band.height);
     let display = orientation.map_rect(within, Size::new(whole.width, whole.height)).rect();
     display.y..display.y + display.height
-}
-
-/// How pixels of a format are made from a colour model: conversion, and what each byte of a pixel holds.
-fn conversion(format: PixelFormat, color: ColorModel, plane: usize) -> (Color, [u8; 4]) {
-    let rgb = match color {
-        ColorModel::Gray => Color::Gray,
-        ColorModel::YCbCr => Color::Ycc,
-        ColorModel::Cmyk => Color::CmykToRgb,
-        ColorModel::Ycck => Color::YcckToRgb,
-        _ => Color::Copy3,
-    };
-    match format {
-        PixelFormat::Gray8 if matches!(color, ColorModel::Gray | ColorModel::YCbCr) => (Color::Gray, [0; 4]),
-        PixelFormat::Gray8 => (rgb, [CHANNEL_LUMA, 0, 0, 0]),
-        PixelFormat::Bgr8 => (rgb, [2, 1, 0, 0]),
-        PixelFormat::Rgba8 => (rgb, [0, 1, 2, CHANNEL_OPAQUE]),
-        PixelFormat::Rgb8Planar => (rgb, [plane as u8, 0, 0, 0]),
-        PixelFormat::ComponentPlanes => (Color::Gray, [0; 4]),
-        PixelFormat::Cmyk8 if color == ColorModel::Ycck => (Color::YcckToCmyk, [0, 1, 2, 3]),
-        PixelFormat::Cmyk8 => (Color::Copy4, [0, 1, 2, 3]),
-        _ => (rgb, [0, 1, 2, 0]),
-    }
 }

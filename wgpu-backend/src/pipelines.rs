@@ -1,7 +1,7 @@
 //! The compute pipelines, made once for a device.
 
 use crate::output::Writer;
-use crate::stages::{Access, STAGES, Stage};
+use crate::stages::{Access, HUFFMAN_STAGES, STAGES, Stage};
 
 /// One stage's pipeline and the layout of its bindings.
 pub(crate) struct Pipeline {
@@ -15,11 +15,18 @@ pub(crate) struct Pipelines {
     pub(crate) dequant_idct: Pipeline,
     /// In the order of [`Writer::ALL`].
     writers: [Pipeline; Writer::ALL.len()],
+    /// Those of `HUFFMAN_STAGES`, where entropy decoding may be the GPU's.
+    pub(crate) huffman: Option<[Pipeline; HUFFMAN_STAGES.len()]>,
 }
 
 impl Pipelines {
-    pub(crate) fn new(device: &wgpu::Device) -> Self {
-        Self::with_sources(device, Stage::source)
+    /// With those of entropy decoding if they are wanted.
+    pub(crate) fn new(device: &wgpu::Device, huffman: bool) -> Self {
+        let make = |stage: &Stage| Pipeline::new(device, stage, stage.source(), &[]);
+        Pipelines {
+            huffman: huffman.then(|| HUFFMAN_STAGES.each_ref().map(make)),
+            ..Self::with_sources(device, Stage::source)
+        }
     }
 
     /// With other shaders that bind the same; tests count with them who writes what.
@@ -34,6 +41,7 @@ impl Pipelines {
                     Pipeline::new(device, orient_quads, source(orient_quads), &constants)
                 }
             }),
+            huffman: None,
         }
     }
 
@@ -55,8 +63,11 @@ impl Pipeline {
         // compute from a plan: block headers and symbols lie in their sections, planes and targets are as large as
         // the components and outputs say, a quad is made only where its four pixels are, filters stay within the
         // samples that are there, and a workgroup beyond the work returns at once. Bytes of a JPEG file never become
-        // an index without a mask (zigzag positions have 6 bits). Loops end after 64 and after 4 rounds. Checks that
-        // no device may drop (WebGPU's own) stay in force.
+        // an index without a mask (zigzag positions have 6 bits; look-up tables have an entry for each 16 bits), and
+        // where they decide how far a reader gets, its index is checked. Entropy decoding has as many symbol slots as
+        // the bits of a subsequence can fill, clears the headers that it may leave out, and consumes a bit at least with
+        // each round of a loop or ends after 256. The other loops end after 64 and after 4 rounds. Checks that no
+        // device may drop (WebGPU's own) stay in force.
         #[expect(unsafe_code, reason = "wgpu marks unchecked shaders unsafe")]
         let module = unsafe { device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked()) };
         let entries: Vec<wgpu::BindGroupLayoutEntry> = (0..)

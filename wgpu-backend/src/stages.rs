@@ -1,5 +1,4 @@
-//! The shader stages: which files make each, and what it binds. Passes run in this order; entropy decoding on
-//! the GPU will come before the first.
+//! The shader stages: which files make each, and what it binds.
 
 /// How a stage uses a binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +21,61 @@ pub(crate) const LAYOUT: &str = include_str!("../shaders/shared/layout.wgsl");
 pub(crate) const UPSAMPLE: &str = include_str!("../shaders/upsample.wgsl");
 pub(crate) const COLOR: &str = include_str!("../shaders/color.wgsl");
 
-/// All stages.
+const SCANS: &str = include_str!("../shaders/shared/scans.wgsl");
+const HUFFMAN: &str = include_str!("../shaders/shared/huffman.wgsl");
+const COUNT: &str = include_str!("../shaders/shared/count.wgsl");
+const SEGMENTED_SCAN: &str = include_str!("../shaders/shared/segmented_scan.wgsl");
+
+/// Entropy decoding, in this order; the middle three again if there was a recount.
+pub(crate) const HUFFMAN_STAGES: [Stage; 6] = [
+    Stage {
+        name: "huffman_synchronise",
+        files: &[SCANS, HUFFMAN, COUNT, include_str!("../shaders/huffman_synchronise.wgsl")],
+        // Scans, segments, subsequences, words; records.
+        bindings: &[Access::Read, Access::Read, Access::Read, Access::Read, Access::ReadWrite],
+    },
+    Stage {
+        name: "huffman_join",
+        files: &[SCANS, HUFFMAN, COUNT, include_str!("../shaders/huffman_join.wgsl")],
+        // As before; flags.
+        bindings: &[Access::Read, Access::Read, Access::Read, Access::Read, Access::ReadWrite, Access::ReadWrite],
+    },
+    Stage {
+        name: "huffman_reduce",
+        files: &[SCANS, SEGMENTED_SCAN, include_str!("../shaders/huffman_reduce.wgsl")],
+        // Subsequences; records, totals.
+        bindings: &[Access::Read, Access::ReadWrite, Access::ReadWrite],
+    },
+    Stage {
+        name: "huffman_scan",
+        files: &[SCANS, SEGMENTED_SCAN, include_str!("../shaders/huffman_scan.wgsl")],
+        // Scans, segments, subsequences; records, totals, prefixes.
+        bindings: &[Access::Read, Access::Read, Access::Read, Access::ReadWrite, Access::ReadWrite, Access::ReadWrite],
+    },
+    Stage {
+        name: "huffman_recount",
+        files: &[SCANS, HUFFMAN, COUNT, include_str!("../shaders/huffman_recount.wgsl")],
+        // Scans, segments, subsequences, words; records, prefixes.
+        bindings: &[Access::Read, Access::Read, Access::Read, Access::Read, Access::ReadWrite, Access::ReadWrite],
+    },
+    Stage {
+        name: "huffman_write",
+        files: &[SCANS, HUFFMAN, include_str!("../shaders/huffman_write.wgsl")],
+        // Scans, segments, subsequences, words; prefixes, headers, symbols, flags.
+        bindings: &[
+            Access::Read,
+            Access::Read,
+            Access::Read,
+            Access::Read,
+            Access::ReadWrite,
+            Access::ReadWrite,
+            Access::ReadWrite,
+            Access::ReadWrite,
+        ],
+    },
+];
+
+/// Reconstruction: all stages from coefficients on.
 pub(crate) const STAGES: [Stage; 3] = [
     Stage {
         name: "dequant_idct",
@@ -62,12 +115,13 @@ mod tests {
     use naga::valid::{Capabilities, ValidationFlags, Validator};
 
     use super::*;
+    use crate::huffman;
     use crate::wave::IDCT_BLOCKS;
     use crate::write::GROUP;
 
     #[test]
     fn shaders_are_valid_without_any_device() {
-        for stage in &STAGES {
+        for stage in STAGES.iter().chain(&HUFFMAN_STAGES) {
             let module = naga::front::wgsl::parse_str(&stage.source())
                 .unwrap_or_else(|error| panic!("{}: {}", stage.name, error.emit_to_string(&stage.source())));
             Validator::new(ValidationFlags::all(), Capabilities::empty())
@@ -78,12 +132,16 @@ mod tests {
 
     #[test]
     fn stages_stay_within_the_webgpu_defaults() {
-        for stage in &STAGES {
+        for stage in STAGES.iter().chain(&HUFFMAN_STAGES) {
             let module = naga::front::wgsl::parse_str(&stage.source()).expect("validated elsewhere");
             let entry = &module.entry_points[0];
             assert_eq!(entry.name, stage.name);
-            let writes_pixels = stage.name.starts_with("orient");
-            assert_eq!(entry.workgroup_size, [if writes_pixels { GROUP } else { 8 * IDCT_BLOCKS }, 1, 1]);
+            let width = match stage.name {
+                "dequant_idct" => 8 * IDCT_BLOCKS,
+                "orient" | "orient_quads" => GROUP,
+                name => huffman::lanes(name),
+            };
+            assert_eq!(entry.workgroup_size, [width, 1, 1]);
             let in_space = |wanted: fn(naga::AddressSpace) -> bool| {
                 module.global_variables.iter().filter(move |(_, variable)| wanted(variable.space))
             };

@@ -11,13 +11,14 @@ use isopel_core::{
     Outcome, OutcomeSlots, Report, Submission, contained,
 };
 
-use crate::context::WgpuBackend;
+use crate::context::{EntropyDecoding, WgpuBackend};
 use crate::download::{Download, copy_to_texture, start_all};
 use crate::error::lost;
 use crate::fence::WgpuFence;
+use crate::flags::{PictureFlags, read_all};
 use crate::target::{Place, WgpuTarget};
-use crate::tile::{PreparedJob, Tile, prepare};
-use crate::wave::{PassTimestamps, Slot, TileSize, UploadChunk, Wave};
+use crate::tile::{Coefficients, PreparedJob, Staging, Tile, prepare};
+use crate::wave::{PassTimestamps, Slot, TileSize, UploadChunk, Wave, WaveBuffers};
 
 /// What a submission comes after.
 #[derive(Debug, Clone, Default)]
@@ -33,9 +34,23 @@ pub enum WgpuAfter {
 /// Bytes of upload that one thread writes: a few pictures.
 const STAGING_CHUNK: u64 = 4 << 20;
 
+/// Bytes of files below which the passes of entropy decoding take longer than the CPU.
+const WORTH_THE_PASSES: usize = 100 << 10;
+/// Bytes of files from which subsequences of 64 and of 128 bytes are enough to occupy a GPU.
+const MEDIUM_LOAD: usize = 1 << 20;
+const LARGE_LOAD: usize = 10 << 20;
+
+/// Bytes for the symbols of one wave that the GPU decodes, at most: they are as many as the data could fill.
+const MOST_SYMBOL_BYTES: u64 = 1 << 30;
+
 /// Jobs whose entropy decoding is done before the GPU gets the first of them: enough for few dispatches, few
 /// enough for the GPU not to idle long.
 const JOBS_AT_ONCE: usize = 64;
+/// The same where the GPU decodes entropy, which leaves little to the CPU: the slowest chain of symbols in a few
+/// pictures takes as long as that in many.
+const JOBS_AT_ONCE_ON_GPU: usize = 256;
+/// But no more than these bytes of files and one more, so that the GPU decodes some while the CPU lays out others.
+const BYTES_AT_ONCE_ON_GPU: usize = 16 << 20;
 
 impl Backend for WgpuBackend {
     type Target = WgpuTarget;
@@ -48,6 +63,9 @@ impl Backend for WgpuBackend {
 
     /// Entropy-decodes on this backend's threads, queues the GPU's work, and returns when that is queued, so
     /// that what the caller queues afterwards comes after it.
+    ///
+    /// Where the GPU decodes entropy, this waits until it has: only then it is known which pictures the CPU has to
+    /// decode again, and these are queued too before this returns. Several threads' submissions keep the GPU busy.
     fn submit(&self, jobs: Vec<Job<WgpuTarget>>, after: WgpuAfter) -> Submission<WgpuFence> {
         if let WgpuAfter::Host(fences) = &after {
             fences.iter().for_each(Fence::wait);
@@ -57,6 +75,7 @@ impl Backend for WgpuBackend {
 }
 
 /// A job before it is planned.
+#[derive(Clone)]
 pub(crate) struct Request {
     index: usize,
     jpeg: Arc<[u8]>,
@@ -73,14 +92,37 @@ pub(crate) fn requests(jobs: Vec<Job<WgpuTarget>>) -> Vec<Request> {
 /// A job that is ready for the GPU.
 pub(crate) struct ReadyJob {
     index: usize,
+    jpeg: Arc<[u8]>,
+    options: DecodeOptions,
     pub(crate) prepared: PreparedJob,
 }
 
 impl ReadyJob {
     #[cfg(test)]
     pub(crate) fn new(index: usize, prepared: PreparedJob) -> Self {
-        ReadyJob { index, prepared }
+        ReadyJob { index, jpeg: Arc::default(), options: DecodeOptions::default(), prepared }
     }
+
+    /// The same once more, for another way.
+    fn again(&self) -> Request {
+        let place = Place::Given(self.prepared.target.clone());
+        Request { index: self.index, jpeg: self.jpeg.clone(), options: self.options, place }
+    }
+}
+
+/// Queued jobs of which it is not known yet whether the GPU could decode them.
+struct InFlight {
+    index: wgpu::SubmissionIndex,
+    jobs: Vec<ReadyJob>,
+    downloads: Vec<Vec<Download>>,
+    flags: Vec<PictureFlags>,
+}
+
+/// What was recorded for some jobs.
+pub(crate) struct Recorded {
+    pub(crate) used: UsedBuffers,
+    downloads: Vec<Vec<Download>>,
+    flags: Vec<PictureFlags>,
 }
 
 impl WgpuBackend {
@@ -112,7 +154,8 @@ impl WgpuBackend {
     pub fn encode_into(&self, encoder: &mut wgpu::CommandEncoder, jobs: Vec<Job<WgpuTarget>>) -> Vec<Outcome> {
         let on_host = |request: &Request| matches!(request.place, Place::Given(WgpuTarget::Host(_)));
         let (on_host, on_device): (Vec<_>, Vec<_>) = requests(jobs).into_iter().partition(on_host);
-        let (ready, mut outcomes) = self.prepare_all(on_device);
+        // Nobody could wait for flags before the caller has submitted the encoder.
+        let (ready, mut outcomes) = self.prepare_all(on_device, None);
         for request in on_host {
             let message = "host memory can't be written from a command encoder; use submit".to_string();
             outcomes.push(Outcome { index: request.index, result: Err(MisuseError::Target(message).into()) });
@@ -145,47 +188,140 @@ impl WgpuBackend {
         let signal = Arc::new(signal);
         let outcomes = OutcomeSlots::default();
         let mut index = None;
+        let mut in_flight = None;
         let mut requests = requests.into_iter().peekable();
         while requests.peek().is_some() {
-            let (ready, failed) = self.prepare_all(requests.by_ref().take(JOBS_AT_ONCE).collect());
+            let chunk = self.next_chunk(&mut requests);
+            let staging = self.staging_for(&chunk);
+            let (ready, failed) = self.prepare_all(chunk, staging.as_ref());
             failed.into_iter().for_each(|outcome| outcomes.put(outcome));
-            if !ready.is_empty() {
-                index = self.queue_jobs(ready, &outcomes, &signal).or(index);
+            let queued = self.queue_jobs(ready, &outcomes, &signal);
+            index = queued.index.or(index);
+            // The GPU decodes these while the flags of those before are read.
+            for before in in_flight.replace(queued.in_flight).into_iter().flatten() {
+                index = self.settle(before, &outcomes, &signal).or(index);
             }
+        }
+        for last in in_flight.into_iter().flatten() {
+            index = self.settle(last, &outcomes, &signal).or(index);
         }
         drop(signal);
         Submission::new(WgpuFence::new(self.device.clone(), index, callbacks), outcomes)
     }
 
+    /// The requests that are recorded together.
+    fn next_chunk(&self, requests: &mut impl Iterator<Item = Request>) -> Vec<Request> {
+        if self.pipelines.huffman.is_none() {
+            return requests.take(JOBS_AT_ONCE).collect();
+        }
+        let (mut chunk, mut bytes) = (Vec::new(), 0);
+        while chunk.len() < JOBS_AT_ONCE_ON_GPU && bytes < BYTES_AT_ONCE_ON_GPU {
+            let Some(request) = requests.next() else { break };
+            bytes += request.jpeg.len();
+            chunk.push(request);
+        }
+        chunk
+    }
+
+    /// Whether the GPU decodes the entropy of some requests, and in what pieces: large ones cost less in all, small
+    /// ones give more threads.
+    pub(crate) fn staging_for(&self, requests: &[Request]) -> Option<Staging<'_>> {
+        let bytes: usize = requests.iter().map(|request| request.jpeg.len()).sum();
+        let is_too_little = self.entropy == EntropyDecoding::Auto && bytes < WORTH_THE_PASSES;
+        if self.pipelines.huffman.is_none() || is_too_little {
+            return None;
+        }
+        let subsequence_bytes = match bytes {
+            LARGE_LOAD.. => 128,
+            MEDIUM_LOAD.. => 64,
+            _ => 32,
+        };
+        Some(Staging { memory: &self.staged_memory, subsequence_bytes })
+    }
+
     /// Records and queues jobs together; if the device refuses, one by one, so that one costs no other.
-    fn queue_jobs(
-        &self,
-        jobs: Vec<ReadyJob>,
-        outcomes: &OutcomeSlots,
-        signal: &Arc<CpuSignal>,
-    ) -> Option<wgpu::SubmissionIndex> {
+    fn queue_jobs(&self, mut jobs: Vec<ReadyJob>, outcomes: &OutcomeSlots, signal: &Arc<CpuSignal>) -> Queued {
+        if jobs.is_empty() {
+            return Queued::default();
+        }
         let queued = self.guarded(|| {
             let mut encoder =
                 self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("jpeg") });
-            let (used, downloads) = self.record(&mut encoder, &jobs, &Memory::Pooled, None);
-            (self.queue.submit([encoder.finish()]), used, downloads)
+            let recorded = self.record(&mut encoder, &jobs, &Memory::Pooled, None);
+            (self.queue.submit([encoder.finish()]), recorded)
         });
         match queued {
-            Ok((index, used, downloads)) => {
+            Ok((index, Recorded { used, downloads, flags })) => {
+                // What they held has been copied.
+                jobs.iter_mut().for_each(|job| self.take_back(std::mem::take(&mut job.prepared.tiles)));
                 // If the device is lost meanwhile, the callbacks tell.
-                let ((), _) = self.caught(|| {
+                let (in_flight, _) = self.caught(|| {
                     // Only now: buffers that could not be made would spoil the pools.
                     used.give_back(self);
+                    flags.iter().for_each(PictureFlags::start_reading);
+                    if !flags.is_empty() {
+                        return Some(InFlight { index: index.clone(), jobs, downloads, flags });
+                    }
                     self.report_when_done(jobs, downloads, outcomes, signal);
+                    None
                 });
-                Some(index)
+                Queued { index: Some(index), in_flight: in_flight.into_iter().collect() }
             }
             Err(error) if jobs.len() > 1 && error.kind != BackendErrorKind::DeviceLost => {
-                jobs.into_iter().filter_map(|job| self.queue_jobs(vec![job], outcomes, signal)).last()
+                let mut all = Queued::default();
+                for job in jobs {
+                    let one = self.queue_jobs(vec![job], outcomes, signal);
+                    all.index = one.index.or(all.index);
+                    all.in_flight.extend(one.in_flight);
+                }
+                all
             }
             Err(error) => {
                 jobs.iter().for_each(|job| outcomes.put(failure(job.index, &error)));
-                None
+                Queued::default()
+            }
+        }
+    }
+
+    /// Waits until the flags of queued jobs are known, and queues those that are flagged again, with the CPU's
+    /// entropy decoding.
+    fn settle(
+        &self,
+        in_flight: InFlight,
+        outcomes: &OutcomeSlots,
+        signal: &Arc<CpuSignal>,
+    ) -> Option<wgpu::SubmissionIndex> {
+        let InFlight { index, jobs, downloads, flags } = in_flight;
+        // An error is a lost device, which reading tells.
+        let _ = self.device.poll(wgpu::PollType::Wait { submission_index: Some(index), timeout: None });
+        let flagged = match read_all(&flags, jobs.len(), &self.device_state()) {
+            Ok(flagged) => flagged,
+            Err(error) => {
+                jobs.iter().for_each(|job| outcomes.put(failure(job.index, &error)));
+                return None;
+            }
+        };
+        let (mut right, mut right_downloads, mut again) = (Vec::new(), Vec::new(), Vec::new());
+        for ((job, downloads), is_flagged) in jobs.into_iter().zip(downloads).zip(flagged) {
+            if is_flagged {
+                again.push(job.again());
+            } else {
+                right.push(job);
+                right_downloads.push(downloads);
+            }
+        }
+        let ((), _) = self.caught(|| self.report_when_done(right, right_downloads, outcomes, signal));
+        let (ready, failed) = self.prepare_all(again, None);
+        failed.into_iter().for_each(|outcome| outcomes.put(outcome));
+        self.queue_jobs(ready, outcomes, signal).index
+    }
+
+    /// Takes back the host's memory of tiles that have been queued.
+    fn take_back(&self, tiles: Vec<Tile>) {
+        for tile in tiles {
+            match tile.coefficients {
+                Coefficients::Packed(packed) => self.pack_memory.put(packed),
+                Coefficients::Staged(picture) => self.staged_memory.put_picture(*picture),
             }
         }
     }
@@ -199,7 +335,6 @@ impl WgpuBackend {
     ) {
         let mut on_device = Vec::new();
         for (job, downloads) in ready.into_iter().zip(downloads) {
-            job.prepared.tiles.into_iter().for_each(|tile| self.pack_memory.put(tile.packed));
             let report = (job.index, job.prepared.report);
             if downloads.is_empty() {
                 on_device.push(report);
@@ -219,14 +354,18 @@ impl WgpuBackend {
         });
     }
 
-    /// Parses, plans and entropy-decodes jobs on this backend's threads; gives those that can go on, and the
-    /// outcomes of the others.
-    pub(crate) fn prepare_all(&self, requests: Vec<Request>) -> (Vec<ReadyJob>, Vec<Outcome>) {
+    /// Parses, plans and entropy-decodes jobs on this backend's threads, or lays their data out for the GPU; gives
+    /// those that can go on, and the outcomes of the others.
+    pub(crate) fn prepare_all(
+        &self,
+        requests: Vec<Request>,
+        staging: Option<&Staging>,
+    ) -> (Vec<ReadyJob>, Vec<Outcome>) {
         let limits = self.tile_limits();
         let prepare_one = |request: Request| {
             let Request { index, jpeg, options, place } = request;
-            match contained(|| prepare(&jpeg, &options, place, limits, &self.pack_memory)) {
-                Ok(prepared) => Ok(ReadyJob { index, prepared }),
+            match contained(|| prepare(&jpeg, &options, place, limits, &self.pack_memory, staging)) {
+                Ok(prepared) => Ok(ReadyJob { index, jpeg, options, prepared }),
                 Err(error) => Err(Outcome { index, result: Err(error) }),
             }
         };
@@ -251,36 +390,38 @@ impl WgpuBackend {
         jobs: &[ReadyJob],
         memory: &Memory,
         timestamps: Option<&PassTimestamps>,
-    ) -> (UsedBuffers, Vec<Vec<Download>>) {
+    ) -> Recorded {
         let mut used = UsedBuffers::default();
-        let mut wave: Vec<(&Tile, Slot)> = Vec::new();
-        let mut size = TileSize { plane_bytes: 0, symbol_bytes: 0 };
+        let mut flags = Vec::new();
         let mut buffers = Vec::new();
-        for (job, tile) in jobs.iter().flat_map(|job| job.prepared.tiles.iter().map(move |tile| (job, tile))) {
-            let slot = match &job.prepared.target {
-                WgpuTarget::Buffer(target) => Slot { buffer: target.buffer.clone(), base: target.offset },
-                WgpuTarget::Texture(_) | WgpuTarget::Host(_) => {
-                    let bytes = (tile.layout.required_len() as u64).next_multiple_of(4);
-                    let buffer = self.outputs.take(&self.device, bytes);
-                    used.outputs.push(buffer.clone());
-                    Slot { buffer, base: 0 }
-                }
-            };
-            let tile_size = TileSize::of(tile);
-            if !wave.is_empty() && !size.fits_with(&tile_size, self.limits.max_binding) {
-                self.record_wave(encoder, std::mem::take(&mut wave), memory, &mut used, timestamps);
-                size = TileSize { plane_bytes: 0, symbol_bytes: 0 };
+        let mut tiles = Vec::new();
+        for (position, job) in jobs.iter().enumerate() {
+            for tile in &job.prepared.tiles {
+                let slot = match &job.prepared.target {
+                    WgpuTarget::Buffer(target) => Slot { buffer: target.buffer.clone(), base: target.offset },
+                    WgpuTarget::Texture(_) | WgpuTarget::Host(_) => {
+                        let bytes = (tile.layout.required_len() as u64).next_multiple_of(4);
+                        let buffer = self.outputs.take(&self.device, bytes);
+                        used.outputs.push(buffer.clone());
+                        Slot { buffer, base: 0 }
+                    }
+                };
+                buffers.push(slot.buffer.clone());
+                tiles.push((position, tile, slot));
             }
-            size.add(&tile_size);
-            buffers.push(slot.buffer.clone());
-            wave.push((tile, slot));
         }
-        if !wave.is_empty() {
+        let (staged, packed): (Vec<_>, Vec<_>) = tiles.into_iter().partition(|(_, tile, _)| tile.is_staged());
+        for wave in in_waves(staged, self.limits.max_binding.min(MOST_SYMBOL_BYTES)).into_iter() {
+            let (positions, wave) = wave;
+            let copy = self.record_wave(encoder, wave, memory, &mut used, timestamps);
+            flags.extend(copy.map(|buffer| PictureFlags::new(buffer, positions)));
+        }
+        for (_, wave) in in_waves(packed, self.limits.max_binding) {
             self.record_wave(encoder, wave, memory, &mut used, timestamps);
         }
         let mut buffers = buffers.iter();
         let downloads = jobs.iter().map(|job| self.record_copies(encoder, &job.prepared, buffers.by_ref())).collect();
-        (used, downloads)
+        Recorded { used, downloads, flags }
     }
 
     /// Records the copies from the buffers of a job's tiles to a target that is no buffer of the device's.
@@ -301,6 +442,7 @@ impl WgpuBackend {
         job.tiles.iter().zip(buffers).filter_map(copy).collect()
     }
 
+    /// Gives the copy of its pictures' flags, if it has any.
     fn record_wave(
         &self,
         encoder: &mut wgpu::CommandEncoder,
@@ -308,7 +450,7 @@ impl WgpuBackend {
         memory: &Memory,
         used: &mut UsedBuffers,
         timestamps: Option<&PassTimestamps>,
-    ) {
+    ) -> Option<wgpu::Buffer> {
         let wave = Wave::new(&tiles, self.limits);
         let upload = match memory {
             Memory::Pooled => {
@@ -351,10 +493,56 @@ impl WgpuBackend {
         };
         let planes = self.planes.take(&self.device, wave.plane_bytes());
         used.planes.push(planes.clone());
+        let decoded = wave.decoded_lens().map(|(scratch, coefficients)| {
+            let scratch = self.scratch.take(&self.device, scratch);
+            let coefficients = self.coefficients.take(&self.device, coefficients);
+            used.scratch.push(scratch.clone());
+            used.coefficients.push(coefficients.clone());
+            (scratch, coefficients)
+        });
+        let buffers = WaveBuffers { upload, planes, decoded };
         for _ in 0..timestamps.map_or(1, |timestamps| timestamps.repetitions) {
-            wave.record(&self.device, encoder, &self.pipelines, &upload, &planes, timestamps);
+            wave.record(&self.device, encoder, &self.pipelines, &buffers, timestamps);
+        }
+        let (flags, (scratch, _)) = (wave.flags()?, buffers.decoded?);
+        let copy = self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("jpeg.flags"),
+            size: flags.size,
+            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        encoder.copy_buffer_to_buffer(&scratch, flags.offset, &copy, 0, flags.size);
+        Some(copy)
+    }
+}
+
+/// What came of queueing some jobs.
+#[derive(Default)]
+struct Queued {
+    index: Option<wgpu::SubmissionIndex>,
+    in_flight: Vec<InFlight>,
+}
+
+/// Positions of jobs, and their tiles.
+type WaveOfJobs<'t> = (Vec<usize>, Vec<(&'t Tile, Slot)>);
+
+/// Tiles with their jobs' positions, as many at once as fit bindings of this size.
+fn in_waves(tiles: Vec<(usize, &Tile, Slot)>, max_binding: u64) -> Vec<WaveOfJobs<'_>> {
+    let mut waves: Vec<WaveOfJobs> = Vec::new();
+    let mut size = TileSize { plane_bytes: 0, symbol_bytes: 0 };
+    for (position, tile, slot) in tiles {
+        let tile_size = TileSize::of(tile);
+        if waves.is_empty() || !size.fits_with(&tile_size, max_binding) {
+            waves.push(Default::default());
+            size = TileSize { plane_bytes: 0, symbol_bytes: 0 };
+        }
+        size.add(&tile_size);
+        if let Some((positions, wave)) = waves.last_mut() {
+            positions.push(position);
+            wave.push((tile, slot));
         }
     }
+    waves
 }
 
 /// Whose the buffers of a recording are.
@@ -372,6 +560,8 @@ pub(crate) struct UsedBuffers {
     uploads: Vec<wgpu::Buffer>,
     pub(crate) planes: Vec<wgpu::Buffer>,
     outputs: Vec<wgpu::Buffer>,
+    scratch: Vec<wgpu::Buffer>,
+    coefficients: Vec<wgpu::Buffer>,
 }
 
 impl UsedBuffers {
@@ -380,6 +570,8 @@ impl UsedBuffers {
         self.uploads.into_iter().for_each(|buffer| backend.uploads.put(buffer));
         self.planes.into_iter().for_each(|buffer| backend.planes.put(buffer));
         self.outputs.into_iter().for_each(|buffer| backend.outputs.put(buffer));
+        self.scratch.into_iter().for_each(|buffer| backend.scratch.put(buffer));
+        self.coefficients.into_iter().for_each(|buffer| backend.coefficients.put(buffer));
     }
 }
 

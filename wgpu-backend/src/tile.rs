@@ -9,6 +9,7 @@ use crate::cpu_route;
 use crate::layout::{Component, Filter};
 use crate::output::TileOutput;
 use crate::pack_memory::PackMemory;
+use crate::staged::{StagedMemory, StagedPicture};
 use crate::target::{Place, WgpuTarget};
 
 /// What one tile may take, so that no buffer of a wave of tiles exceeds a binding.
@@ -16,12 +17,14 @@ use crate::target::{Place, WgpuTarget};
 pub(crate) struct TileLimits {
     pub(crate) blocks: u64,
     pub(crate) output_bytes: u64,
+    /// For symbols that the GPU decodes.
+    pub(crate) symbol_bytes: u64,
 }
 
 impl TileLimits {
     /// A block's samples take 64 bytes and its coefficients at most 256, so this fills at most half a binding.
     pub(crate) fn for_binding(max_binding: u64) -> Self {
-        TileLimits { blocks: max_binding / 512, output_bytes: max_binding / 2 }
+        TileLimits { blocks: max_binding / 512, output_bytes: max_binding / 2, symbol_bytes: max_binding }
     }
 }
 
@@ -32,9 +35,27 @@ pub(crate) struct PreparedJob {
     pub(crate) report: Report,
 }
 
+/// A tile's coefficients.
+pub(crate) enum Coefficients {
+    /// The CPU has decoded them.
+    Packed(PackedCoefficients),
+    /// The GPU will.
+    Staged(Box<StagedPicture>),
+}
+
+/// Entropy decoding on the GPU, for pictures that are fit for it.
+pub(crate) struct Staging<'m> {
+    pub(crate) memory: &'m StagedMemory,
+    pub(crate) subsequence_bytes: u32,
+}
+
 /// One tile: coefficients, and what becomes of them.
 pub(crate) struct Tile {
-    pub(crate) packed: PackedCoefficients,
+    pub(crate) coefficients: Coefficients,
+    /// Blocks of all components.
+    pub(crate) header_count: u32,
+    /// The scan of each component, of several that the GPU decodes.
+    pub(crate) scan_of: Vec<usize>,
     /// The needed components, with block and plane positions counted from the tile's own first ones.
     pub(crate) components: Vec<Component>,
     /// Quantizers of each, 64 words in zigzag order: natural index << 16 | quantizer.
@@ -52,13 +73,14 @@ pub(crate) struct Tile {
     pub(crate) found: CoefficientReport,
 }
 
-/// Parses, plans, checks the target, and entropy-decodes a job.
+/// Parses, plans, checks the target, and entropy-decodes a job, or lays its data out for the GPU to decode.
 pub(crate) fn prepare(
     jpeg: &[u8],
     options: &DecodeOptions,
     place: Place,
     mut limits: TileLimits,
     memory: &PackMemory,
+    staging: Option<&Staging>,
 ) -> Result<PreparedJob, Error> {
     let codestream = Codestream::parse(jpeg, &options.limits)?;
     let plan = DecodePlan::new(&codestream, options)?;
@@ -68,9 +90,14 @@ pub(crate) fn prepare(
     }
     let layout = target.layout(plan.layout())?;
     target.check(&layout)?;
+    let staged = staging.map(|staging| Tile::staged(&plan, &target, limits, staging)).transpose()?.flatten();
+    if let Some(tile) = staged {
+        let report = Report::new(&plan, &layout, Route::WgpuWhole, StagedPicture::report(&plan));
+        return Ok(PreparedJob { target, tiles: vec![tile], report });
+    }
     let tiles = loop {
         let tiles = tiles(&plan, &target, limits, memory)?;
-        if tiles.iter().all(|tile| tile.packed.symbols().len() < PackedCoefficients::MAX_SYMBOLS) {
+        if tiles.iter().all(Tile::can_be_addressed) {
             break tiles;
         }
         // A rare picture, large and full of detail; large bindings would let it have one tile.
@@ -88,7 +115,7 @@ pub(crate) fn tiles(
     memory: &PackMemory,
 ) -> Result<Vec<Tile>, Error> {
     let on_device = target.device_layout(plan.layout())?;
-    let tile = |rows| Tile::new(plan, &plan.band(rows)?, target, memory);
+    let tile = |rows| Tile::packed(plan, &plan.band(rows)?, target, memory);
     bands(plan, &on_device, limits).into_iter().map(tile).collect()
 }
 
@@ -128,17 +155,57 @@ fn merged(tiles: &[Tile], region: StoredRect) -> CoefficientReport {
 }
 
 impl Tile {
-    fn new(whole: &DecodePlan, band: &DecodePlan, target: &WgpuTarget, memory: &PackMemory) -> Result<Tile, Error> {
-        let own_layout = !matches!(target, WgpuTarget::Buffer(_));
-        let layout = target.device_layout(if own_layout { band.layout() } else { whole.layout() })?;
+    /// A band with the coefficients that the CPU decodes.
+    fn packed(whole: &DecodePlan, band: &DecodePlan, target: &WgpuTarget, memory: &PackMemory) -> Result<Tile, Error> {
         let mut packed = memory.take();
         let found = pack_coefficients(band, &mut packed)?;
+        let windows = packed.windows().to_vec();
+        Tile::new(whole, band, target, Coefficients::Packed(packed), &windows, found)
+    }
+
+    /// A whole picture for the GPU to decode, if it is fit for that.
+    fn staged(
+        plan: &DecodePlan,
+        target: &WgpuTarget,
+        limits: TileLimits,
+        staging: &Staging,
+    ) -> Result<Option<Tile>, Error> {
+        if bands(plan, &target.device_layout(plan.layout())?, limits).len() > 1 {
+            return Ok(None);
+        }
+        let Some(picture) = StagedPicture::new(plan, staging.subsequence_bytes, staging.memory) else {
+            return Ok(None);
+        };
+        if picture.symbol_words() * 4 > limits.symbol_bytes {
+            staging.memory.put_picture(picture);
+            return Ok(None);
+        }
+        let windows = picture.plan.windows.clone();
+        let found = StagedPicture::report(plan);
+        Tile::new(plan, plan, target, Coefficients::Staged(Box::new(picture)), &windows, found).map(Some)
+    }
+
+    fn new(
+        whole: &DecodePlan,
+        band: &DecodePlan,
+        target: &WgpuTarget,
+        coefficients: Coefficients,
+        windows: &[BlockWindow],
+        found: CoefficientReport,
+    ) -> Result<Tile, Error> {
+        let own_layout = !matches!(target, WgpuTarget::Buffer(_));
+        let layout = target.device_layout(if own_layout { band.layout() } else { whole.layout() })?;
         let mut components = Vec::new();
+        let mut scan_of = Vec::new();
         let mut quant = Vec::new();
         let mut plane_words = 0;
-        let needed = band.components().iter().zip(packed.windows()).filter(|(component, _)| component.needed);
-        for (component, window) in needed {
+        let needed = band.components().iter().zip(windows).enumerate().filter(|(_, (component, _))| component.needed);
+        for (index, (component, window)) in needed {
             components.push(component_words(component, window, quant.len() as u32, plane_words));
+            scan_of.push(match &coefficients {
+                Coefficients::Packed(_) => 0,
+                Coefficients::Staged(picture) => picture.scan_of(index),
+            });
             quant.extend(
                 ZIGZAG.map(|natural| u32::from(natural) << 16 | u32::from(component.quant[usize::from(natural)])),
             );
@@ -146,8 +213,34 @@ impl Tile {
         }
         let output = |plane| TileOutput::new(whole, band, &layout, own_layout, plane);
         let outputs = (0..layout.planes().len()).map(output).collect();
-        let (samples, area) = (Vec::new(), band.region());
-        Ok(Tile { packed, components, quant, plane_words, samples, layout, outputs, area, found })
+        let header_count = windows.iter().map(|window| window.count() as u32).sum();
+        let area = band.region();
+        let samples = Vec::new();
+        Ok(Tile {
+            coefficients,
+            header_count,
+            scan_of,
+            components,
+            quant,
+            plane_words,
+            samples,
+            layout,
+            outputs,
+            area,
+            found,
+        })
+    }
+
+    /// Whether headers can point to all symbols.
+    fn can_be_addressed(&self) -> bool {
+        match &self.coefficients {
+            Coefficients::Packed(packed) => packed.symbols().len() < PackedCoefficients::MAX_SYMBOLS,
+            Coefficients::Staged(_) => true,
+        }
+    }
+
+    pub(crate) fn is_staged(&self) -> bool {
+        matches!(self.coefficients, Coefficients::Staged(_))
     }
 }
 
@@ -162,6 +255,7 @@ fn component_words(component: &isopel_core::ComponentPlan, window: &BlockWindow,
     };
     Component {
         first_block: window.first_header as u32,
+        first_symbol: 0,
         first_group: 0,
         block_columns: window.columns,
         block_rows: window.rows,

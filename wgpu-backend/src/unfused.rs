@@ -13,7 +13,7 @@ use crate::layout::{Component, Output};
 use crate::output::TileOutput;
 use crate::pipelines::Pipeline;
 use crate::stages::{Access, COLOR, LAYOUT, Stage, UPSAMPLE};
-use crate::submit::{Memory, requests};
+use crate::submit::{Memory, Recorded, requests};
 use crate::tile::Tile;
 use crate::{WgpuBackend, WgpuTarget};
 
@@ -72,11 +72,11 @@ impl<'b> Unfused<'b> {
         let mut pixels = vec![0; plan.layout().required_len()];
         let target = WgpuTarget::Host(HostTarget::packed(HostBuffer::new(pixels.clone())));
         let (jobs, failed) =
-            self.backend.prepare_all(requests(vec![Job { jpeg: jpeg.into(), options: *options, target }]));
+            self.backend.prepare_all(requests(vec![Job { jpeg: jpeg.into(), options: *options, target }]), None);
         assert!(failed.is_empty(), "{failed:?}");
         let [tile] = jobs[0].prepared.tiles.as_slice() else { panic!("small pictures are one tile") };
         let mut encoder = self.backend.device.create_command_encoder(&Default::default());
-        let (used, _) = self.backend.record(&mut encoder, &jobs, &Memory::Own, None);
+        let Recorded { used, .. } = self.backend.record(&mut encoder, &jobs, &Memory::Own, None);
         self.backend.queue.submit([encoder.finish()]);
         for (index, output) in tile.outputs.iter().enumerate() {
             let place = plan.layout().planes()[index];

@@ -2,12 +2,13 @@
 //! last ones for every further target buffer).
 
 use bytemuck::{Pod, cast_slice};
-use isopel_core::PackedCoefficients;
 
+use crate::huffman::{self, Sections, WaveScans};
 use crate::layout::Component;
 use crate::output::Writer;
 use crate::pipelines::{Pipeline, Pipelines};
-use crate::tile::Tile;
+use crate::stages::HUFFMAN_STAGES;
+use crate::tile::{Coefficients, Tile};
 use crate::write::{PlacedOutput, TargetWindow, gather, in_layers};
 
 /// Where a tile's pixels go.
@@ -25,11 +26,11 @@ pub(crate) struct BindingLimits {
     pub(crate) max_workgroups: u32,
 }
 
-/// A part of the upload buffer.
+/// A part of a buffer.
 #[derive(Debug, Clone, Copy)]
-struct Section {
-    offset: u64,
-    size: u64,
+pub(crate) struct Section {
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
 }
 
 /// Tiles laid out for upload.
@@ -39,13 +40,77 @@ pub(crate) struct Wave<'t> {
     upload_len: u64,
     components: Section,
     idct_groups: (Section, u32),
-    headers: Section,
-    symbols: Section,
+    source: Source,
     quant: Section,
     /// Samples that need not be made, and where they go between the stages.
     samples: Vec<(Section, u64)>,
     plane_bytes: u64,
     writes: Vec<Write>,
+}
+
+/// Where a wave's coefficients come from.
+enum Source {
+    /// The CPU: sections of the upload.
+    Uploaded { headers: Section, symbols: Section },
+    /// Entropy decoding on the GPU.
+    Decoded(Decoded),
+}
+
+/// Entropy decoding of a wave.
+struct Decoded {
+    groups: u32,
+    recounts: bool,
+    // Of the upload.
+    scans: Section,
+    segments: Section,
+    subsequences: Section,
+    words: Section,
+    // Of the scratch buffer.
+    records: Section,
+    prefixes: Section,
+    totals: Section,
+    flags: Section,
+    scratch_len: u64,
+    // Of the coefficients' buffer.
+    headers: Section,
+    symbols: Section,
+    coefficients_len: u64,
+}
+
+/// The buffers that a wave's passes use.
+pub(crate) struct WaveBuffers {
+    pub(crate) upload: wgpu::Buffer,
+    pub(crate) planes: wgpu::Buffer,
+    /// Scratch and coefficients, if entropy decoding is the GPU's.
+    pub(crate) decoded: Option<(wgpu::Buffer, wgpu::Buffer)>,
+}
+
+impl Decoded {
+    fn new<'t>(mut scans: WaveScans<'t>, headers: u32, upload: &mut Upload<'t>) -> Self {
+        scans.finish();
+        let groups = scans.groups();
+        let subsequences = scans.subsequences.len() as u64;
+        let mut words: Vec<Contents> = scans.data.into_iter().map(Contents::Data).collect();
+        words.push(Contents::Bytes(cast_slice(&scans.tables).to_vec()));
+        let mut scratch = Sections::new(upload.alignment);
+        let mut coefficients = Sections::new(upload.alignment);
+        Decoded {
+            groups,
+            recounts: scans.recounts,
+            scans: upload.append(&scans.scans),
+            segments: upload.append(&scans.segments),
+            subsequences: upload.append(&scans.subsequences),
+            words: upload.append_all(words),
+            records: scratch.append(subsequences * 16),
+            prefixes: scratch.append(subsequences * 16),
+            totals: scratch.append(u64::from(groups) * 16),
+            flags: scratch.append(u64::from(scans.pictures) * 4),
+            scratch_len: scratch.len,
+            headers: coefficients.append(u64::from(headers) * 4),
+            symbols: coefficients.append(scans.symbol_words * 4),
+            coefficients_len: coefficients.len,
+        }
+    }
 }
 
 /// A range of the upload buffer that is written at once.
@@ -75,13 +140,16 @@ pub(crate) struct TileSize {
 
 impl TileSize {
     pub(crate) fn of(tile: &Tile) -> Self {
-        TileSize { plane_bytes: u64::from(tile.plane_words) * 4, symbol_bytes: tile.packed.symbols().len() as u64 * 4 }
+        let symbols = match &tile.coefficients {
+            Coefficients::Packed(packed) => packed.symbols().len() as u64,
+            Coefficients::Staged(picture) => picture.symbol_words(),
+        };
+        TileSize { plane_bytes: u64::from(tile.plane_words) * 4, symbol_bytes: symbols * 4 }
     }
 
     /// Whether both fit one binding together.
     pub(crate) fn fits_with(&self, other: &TileSize, max_binding: u64) -> bool {
-        let max_symbols = max_binding.min(4 * PackedCoefficients::MAX_SYMBOLS as u64);
-        self.plane_bytes + other.plane_bytes <= max_binding && self.symbol_bytes + other.symbol_bytes < max_symbols
+        self.plane_bytes + other.plane_bytes <= max_binding && self.symbol_bytes + other.symbol_bytes <= max_binding
     }
 
     pub(crate) fn add(&mut self, other: &TileSize) {
@@ -91,7 +159,7 @@ impl TileSize {
 }
 
 impl<'t> Wave<'t> {
-    /// Lays out tiles, which fit the limits together, and their slots.
+    /// Lays out tiles, which fit the limits together, and their slots. All have coefficients, or none.
     pub(crate) fn new(tiles: &[(&'t Tile, Slot)], limits: BindingLimits) -> Self {
         let mut components: Vec<Component> = Vec::new();
         let mut idct_groups = vec![0u32];
@@ -100,27 +168,35 @@ impl<'t> Wave<'t> {
         let mut plane_words = 0;
         let mut samples = Vec::new();
         let mut first_components = Vec::new();
+        let mut scans = WaveScans::default();
         for (tile, _) in tiles {
+            let first_symbols = match &tile.coefficients {
+                Coefficients::Packed(packed) => {
+                    headers.push(Contents::Words(packed.headers()));
+                    symbols.push(Contents::Words(packed.symbols()));
+                    symbol_count += packed.symbols().len() as u32;
+                    vec![symbol_count - packed.symbols().len() as u32]
+                }
+                Coefficients::Staged(picture) => scans.append(picture, header_count),
+            };
             first_components.push(components.len() as u32);
-            for component in &tile.components {
+            for (component, &scan) in tile.components.iter().zip(&tile.scan_of) {
                 let index = components.len() as u32;
-                let groups = (component.block_columns * component.block_rows).div_ceil(IDCT_BLOCKS);
+                let blocks = component.block_columns * component.block_rows;
                 components.push(Component {
                     first_block: component.first_block + header_count,
+                    first_symbol: first_symbols[scan],
                     first_group: idct_groups.len() as u32 - 1,
                     plane: component.plane + plane_words,
                     quant: component.quant + quant.len() as u32,
                     ..*component
                 });
-                idct_groups.extend(std::iter::repeat_n(index, groups as usize));
+                idct_groups.extend(std::iter::repeat_n(index, blocks.div_ceil(IDCT_BLOCKS) as usize));
             }
-            headers.push(Contents::Headers(tile.packed.headers(), symbol_count << 7));
-            symbols.push(Contents::Symbols(tile.packed.symbols()));
-            header_count += tile.packed.headers().len() as u32;
-            symbol_count += tile.packed.symbols().len() as u32;
+            header_count += tile.header_count;
             quant.extend_from_slice(&tile.quant);
             if !tile.samples.is_empty() {
-                samples.push((Contents::Samples(&tile.samples), u64::from(plane_words) * 4));
+                samples.push((Contents::Data(&tile.samples), u64::from(plane_words) * 4));
             }
             plane_words += tile.plane_words;
         }
@@ -132,8 +208,11 @@ impl<'t> Wave<'t> {
             limits,
             components: upload.append(&components),
             idct_groups: (upload.append(&idct_groups), idct_count),
-            headers: upload.append_all(headers),
-            symbols: upload.append_all(symbols),
+            source: if scans.pictures > 0 {
+                Source::Decoded(Decoded::new(scans, header_count, &mut upload))
+            } else {
+                Source::Uploaded { headers: upload.append_all(headers), symbols: upload.append_all(symbols) }
+            },
             quant: upload.append(&quant),
             samples: samples.into_iter().map(|(samples, to)| (upload.append_all(vec![samples]), to)).collect(),
             plane_bytes: u64::from(plane_words) * 4,
@@ -214,34 +293,57 @@ impl<'t> Wave<'t> {
         self.plane_bytes.max(4)
     }
 
+    /// Bytes of scratch and of coefficients that the GPU makes, if it decodes them.
+    pub(crate) fn decoded_lens(&self) -> Option<(u64, u64)> {
+        match &self.source {
+            Source::Uploaded { .. } => None,
+            Source::Decoded(decoded) => Some((decoded.scratch_len, decoded.coefficients_len)),
+        }
+    }
+
+    /// Where in the scratch buffer the flags of the wave's pictures will be: a word each.
+    pub(crate) fn flags(&self) -> Option<Section> {
+        match &self.source {
+            Source::Uploaded { .. } => None,
+            Source::Decoded(decoded) => Some(decoded.flags),
+        }
+    }
+
     /// Records the passes.
     pub(crate) fn record(
         &self,
         device: &wgpu::Device,
         encoder: &mut wgpu::CommandEncoder,
         pipelines: &Pipelines,
-        upload: &wgpu::Buffer,
-        planes: &wgpu::Buffer,
+        buffers: &WaveBuffers,
         timestamps: Option<&PassTimestamps>,
     ) {
         for &(samples, to) in &self.samples {
-            encoder.copy_buffer_to_buffer(upload, samples.offset, planes, to, samples.size);
+            encoder.copy_buffer_to_buffer(&buffers.upload, samples.offset, &buffers.planes, to, samples.size);
         }
-        let planes = bind(planes, Section { offset: 0, size: self.plane_bytes() });
-        let from_upload = |section| bind(upload, section);
+        let planes = bind(&buffers.planes, Section { offset: 0, size: self.plane_bytes() });
+        let from_upload = |section| bind(&buffers.upload, section);
+        let mut stamps = timestamps.map(|stamps| stamps.iter()).into_iter().flatten();
+        let (headers, symbols) = match (&self.source, &buffers.decoded) {
+            (Source::Uploaded { headers, symbols }, _) => (from_upload(*headers), from_upload(*symbols)),
+            (Source::Decoded(decoded), Some((_, coefficients))) => {
+                self.record_decoding(device, encoder, pipelines, decoded, buffers, &mut stamps);
+                (bind(coefficients, decoded.headers), bind(coefficients, decoded.symbols))
+            }
+            (Source::Decoded(_), None) => unreachable!("who records a wave asks what buffers it needs"),
+        };
         let resources = [
             from_upload(self.components),
             from_upload(self.idct_groups.0),
-            from_upload(self.headers),
-            from_upload(self.symbols),
+            headers,
+            symbols,
             from_upload(self.quant),
             planes.clone(),
         ];
-        let stamps = timestamps.map(|stamps| stamps.pass(0));
-        let mut pass = begin(encoder, &pipelines.dequant_idct, stamps);
+        let mut pass = begin(encoder, &pipelines.dequant_idct, stamps.next());
         self.dispatch(device, &mut pass, &pipelines.dequant_idct, &resources, self.idct_groups.1);
         drop(pass);
-        let mut pass = begin(encoder, pipelines.of(Writer::Words), timestamps.map(|stamps| stamps.pass(1)));
+        let mut pass = begin(encoder, pipelines.of(Writer::Words), stamps.next());
         for write in &self.writes {
             let resources = [
                 from_upload(self.components),
@@ -252,6 +354,55 @@ impl<'t> Wave<'t> {
             ];
             let pipeline = pipelines.of(write.writer);
             self.dispatch(device, &mut pass, pipeline, &resources, write.groups.1);
+        }
+    }
+
+    /// Records entropy decoding.
+    fn record_decoding<'p>(
+        &self,
+        device: &wgpu::Device,
+        encoder: &mut wgpu::CommandEncoder,
+        pipelines: &Pipelines,
+        decoded: &Decoded,
+        buffers: &WaveBuffers,
+        stamps: &mut impl Iterator<Item = wgpu::ComputePassTimestampWrites<'p>>,
+    ) {
+        let (Some((scratch, coefficients)), Some(stages)) = (&buffers.decoded, &pipelines.huffman) else {
+            unreachable!("only backends with these pipelines stage pictures")
+        };
+        // Headers of pictures that turn out damaged are not all written.
+        for (buffer, section) in [(coefficients, decoded.headers), (scratch, decoded.flags)] {
+            encoder.clear_buffer(buffer, section.offset, Some(section.size));
+        }
+        let input = |section| bind(&buffers.upload, section);
+        let all_input = || [decoded.scans, decoded.segments, decoded.subsequences, decoded.words].map(input).to_vec();
+        let scratch = |section| bind(scratch, section);
+        let coefficients = |section| bind(coefficients, section);
+        let resources = |stage: usize| match HUFFMAN_STAGES[stage].name {
+            "huffman_synchronise" => [all_input(), vec![scratch(decoded.records)]].concat(),
+            "huffman_join" => [all_input(), vec![scratch(decoded.records), scratch(decoded.flags)]].concat(),
+            "huffman_reduce" => {
+                vec![input(decoded.subsequences), scratch(decoded.records), scratch(decoded.totals)]
+            }
+            "huffman_scan" => {
+                let input = [decoded.scans, decoded.segments, decoded.subsequences].map(input).to_vec();
+                let scratch = [decoded.records, decoded.totals, decoded.prefixes].map(scratch).to_vec();
+                [input, scratch].concat()
+            }
+            "huffman_recount" => [all_input(), vec![scratch(decoded.records), scratch(decoded.prefixes)]].concat(),
+            _ => {
+                let output = [decoded.headers, decoded.symbols].map(coefficients).to_vec();
+                [all_input(), vec![scratch(decoded.prefixes)], output, vec![scratch(decoded.flags)]].concat()
+            }
+        };
+        let workgroups = huffman::workgroups(decoded.groups);
+        let passes: &[&[usize]] =
+            if decoded.recounts { &[&[0], &[1], &[2, 3, 4, 2, 3], &[5]] } else { &[&[0], &[1], &[2, 3], &[5]] };
+        for stages_of_pass in passes {
+            let mut pass = begin(encoder, &stages[stages_of_pass[0]], stamps.next());
+            for &stage in *stages_of_pass {
+                self.dispatch(device, &mut pass, &stages[stage], &resources(stage), workgroups[stage]);
+            }
         }
     }
 
@@ -286,15 +437,13 @@ pub(crate) struct PassTimestamps {
 }
 
 impl PassTimestamps {
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) const COUNT: u32 = 4;
-
-    fn pass(&self, stage: u32) -> wgpu::ComputePassTimestampWrites<'_> {
-        wgpu::ComputePassTimestampWrites {
+    /// The timestamps of one pass after the other.
+    fn iter(&self) -> impl Iterator<Item = wgpu::ComputePassTimestampWrites<'_>> {
+        (0..).map(|pass| wgpu::ComputePassTimestampWrites {
             query_set: &self.queries,
-            beginning_of_pass_write_index: Some(2 * stage),
-            end_of_pass_write_index: Some(2 * stage + 1),
-        }
+            beginning_of_pass_write_index: Some(2 * pass),
+            end_of_pass_write_index: Some(2 * pass + 1),
+        })
     }
 }
 
@@ -314,32 +463,25 @@ struct Part<'t> {
 
 enum Contents<'t> {
     Bytes(Vec<u8>),
-    /// Whole words of samples.
-    Samples(&'t [u8]),
-    Symbols(&'t [u32]),
-    /// Block headers, with the first symbol's place added to each.
-    Headers(&'t [u32], u32),
+    Words(&'t [u32]),
+    Data(&'t [u8]),
 }
 
 impl Contents<'_> {
-    fn len(&self) -> usize {
+    fn bytes(&self) -> &[u8] {
         match self {
-            Contents::Bytes(bytes) => bytes.len(),
-            Contents::Samples(samples) => samples.len(),
-            Contents::Symbols(words) | Contents::Headers(words, _) => words.len() * 4,
+            Contents::Bytes(bytes) => bytes,
+            Contents::Words(words) => cast_slice(words),
+            Contents::Data(data) => data,
         }
     }
 
+    fn len(&self) -> usize {
+        self.bytes().len()
+    }
+
     fn write_to(&self, mut memory: wgpu::WriteOnly<[u8]>) {
-        match self {
-            Contents::Bytes(bytes) => memory.copy_from_slice(bytes),
-            Contents::Samples(samples) => memory.copy_from_slice(samples),
-            Contents::Symbols(symbols) => memory.copy_from_slice(cast_slice(symbols)),
-            Contents::Headers(headers, first_symbol) => {
-                let shifted: Vec<u32> = headers.iter().map(|header| header + first_symbol).collect();
-                memory.copy_from_slice(cast_slice(&shifted));
-            }
-        }
+        memory.copy_from_slice(self.bytes());
     }
 }
 
@@ -373,3 +515,6 @@ fn bind(buffer: &wgpu::Buffer, section: Section) -> wgpu::BindingResource<'_> {
         size: std::num::NonZeroU64::new(section.size),
     })
 }
+
+#[cfg(test)]
+mod tests;

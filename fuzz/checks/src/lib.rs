@@ -155,10 +155,15 @@ pub fn subsequences_equal_whole(bytes: &[u8]) {
 pub fn gpu_equals_cpu(bytes: &[u8]) {
     use std::sync::OnceLock;
 
-    static BACKEND: OnceLock<isopel_wgpu::WgpuBackend> = OnceLock::new();
-    let backend =
-        BACKEND.get_or_init(|| isopel_wgpu::WgpuBackend::new().unwrap_or_else(|error| panic!("no wgpu: {error}")));
+    use isopel_wgpu::{EntropyDecoding, WgpuBackend, WgpuOptions};
+
+    static BACKENDS: [OnceLock<WgpuBackend>; 2] = [OnceLock::new(), OnceLock::new()];
     let mut choice = Choice::from_bytes(bytes);
+    // Half of the inputs have their entropy decoded by shaders.
+    let way = choice.below(2) as usize;
+    let entropy = [EntropyDecoding::Cpu, EntropyDecoding::Gpu][way];
+    let open = || WgpuBackend::with_options(&WgpuOptions::default().entropy(entropy));
+    let backend = BACKENDS[way].get_or_init(|| open().unwrap_or_else(|error| panic!("no wgpu: {error}")));
     let orientation = Orientation::ALL[choice.below(8) as usize];
     let mut options = DecodeOptions::default()
         .limits(limits())

@@ -113,7 +113,8 @@ const REFERENCE: BackendChoice = BackendChoice::Cpu;
 /// How far a route may be from the reference, in levels; `None` if nothing is promised.
 fn promise(route: Route) -> Option<u8> {
     match route {
-        Route::Cpu | Route::WgpuFromCoefficients | Route::WgpuUpload | Route::CudaExact | Route::CudaUpload => Some(0),
+        Route::Cpu | Route::WgpuFromCoefficients | Route::WgpuWhole | Route::WgpuUpload => Some(0),
+        Route::CudaExact | Route::CudaUpload => Some(0),
         Route::CudaEngines => Some(1),
         Route::CudaGpuHybrid | Route::CudaHybrid => Some(3),
         _ => None,

@@ -2,8 +2,10 @@
 
 // One component of one tile (a picture, or a band of a large one).
 struct Component {
-    // Index of its first block among the wave's blocks, and of its first workgroup of 8 blocks.
+    // Index of its first block among the wave's blocks, of the symbol that its headers count from, and of its first
+    // workgroup of 8 blocks.
     first_block: u32,
+    first_symbol: u32,
     first_group: u32,
     // Blocks per row and rows of blocks, without the padding of MCUs.
     block_columns: u32,

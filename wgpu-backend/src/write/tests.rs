@@ -15,7 +15,7 @@ use crate::pipelines::Pipelines;
 use crate::stages::Stage;
 use crate::submit::{ReadyJob, requests};
 use crate::tile::{TileLimits, tiles};
-use crate::wave::Wave;
+use crate::wave::{Wave, WaveBuffers};
 use crate::{BufferTarget, WgpuBackend, WgpuTarget};
 
 fn backend() -> Option<WgpuBackend> {
@@ -82,7 +82,8 @@ impl Counter {
         upload.unmap();
         let planes = gpu::buffer(device, &vec![0; wave.plane_bytes() as usize]);
         let mut encoder = device.create_command_encoder(&Default::default());
-        wave.record(device, &mut encoder, &self.pipelines, &upload, &planes, None);
+        let buffers = WaveBuffers { upload, planes, decoded: None };
+        wave.record(device, &mut encoder, &self.pipelines, &buffers, None);
         self.backend.queue.submit([encoder.finish()]);
         let bytes = gpu::read(device, &self.backend.queue, &target.buffer);
         bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().expect("4 bytes"))).collect()
@@ -108,7 +109,7 @@ fn every_word_with_pixels_is_written_once_by_each_plane() {
             let buffer = gpu::buffer(&counter.backend.device, &vec![0; len]);
             let target = BufferTarget { buffer, offset: offset as u64, stride };
             let job = Job { jpeg: jpeg.clone(), options, target: WgpuTarget::Buffer(target.clone()) };
-            let (ready, failed) = counter.backend.prepare_all(requests(vec![job]));
+            let (ready, failed) = counter.backend.prepare_all(requests(vec![job]), None);
             assert!(failed.is_empty(), "{failed:?}");
             let found = counter.counts(&ready[0], &target);
             let expected = expected_counts(&ready[0].prepared.report.layout, offset, len / 4);
@@ -138,7 +139,7 @@ fn a_layer_writes_no_word_twice() {
             let options = DecodeOptions::default().format(format);
             Job { jpeg: jpeg.clone(), options, target: WgpuTarget::Buffer(target) }
         });
-        let (ready, failed) = backend.prepare_all(requests(jobs.collect()));
+        let (ready, failed) = backend.prepare_all(requests(jobs.collect()), None);
         assert!(failed.is_empty(), "{failed:?}");
         let tiles: Vec<_> = ready
             .iter()
