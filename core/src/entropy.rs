@@ -12,6 +12,8 @@ mod packed;
 #[cfg(not(target_arch = "wasm32"))]
 mod parallel;
 mod progressive;
+#[cfg(not(target_arch = "wasm32"))]
+mod restarts;
 mod scan_data;
 mod smoothing;
 #[cfg(test)]
@@ -46,6 +48,9 @@ pub struct McuRow<'r> {
 enum RowCoefficients<'r> {
     /// Of a single sequential scan.
     Packed(&'r PackedCoefficients),
+    /// The same, of which only these columns are wanted.
+    #[cfg(not(target_arch = "wasm32"))]
+    Part { packed: &'r PackedCoefficients, columns: &'r [BlockWindow] },
     /// Of several scans.
     Planes { planes: &'r [CoefficientPlane], smoother: Option<&'r Smoother> },
 }
@@ -102,6 +107,10 @@ impl McuRow<'_> {
     pub(crate) fn block_row(&self, component: usize, row: u32) -> BlockRow<'_> {
         match self.coefficients {
             RowCoefficients::Packed(packed) => BlockRow::Packed(packed.row(component, row)),
+            #[cfg(not(target_arch = "wasm32"))]
+            RowCoefficients::Part { packed, columns } => {
+                BlockRow::Packed(packed.row_within(component, row, &columns[component]))
+            }
             RowCoefficients::Planes { planes, smoother } => {
                 BlockRow::Plane(PlaneRow { component, plane: &planes[component], smoother, row })
             }
@@ -270,6 +279,7 @@ pub(crate) struct SharedCoefficients(Collected);
 #[cfg(not(target_arch = "wasm32"))]
 enum Collected {
     Pieces(parallel::ScanPieces),
+    Parts(restarts::RestartParts),
     Scans(CollectedScans),
 }
 
@@ -286,28 +296,34 @@ impl SharedCoefficients {
             })?;
             return Ok(scans.map(|scans| (SharedCoefficients(Collected::Scans(scans)), report)));
         }
-        Self::of_pieces(plan, parallel::ScanPieces::decode(plan))
+        let pieces = match restarts::RestartParts::decode(plan) {
+            Some(parts) => Some(Collected::Parts(parts)),
+            None => parallel::ScanPieces::decode(plan).map(Collected::Pieces),
+        };
+        Self::of_pieces(plan, pieces)
     }
 
     /// Decodes a plan's only scan in so many pieces, for tests. `None` if it is one for the serial decoder.
     pub(crate) fn decode_pieces(plan: &DecodePlan, pieces: usize) -> Result<Option<(Self, CoefficientReport)>, Error> {
-        Self::of_pieces(plan, parallel::ScanPieces::decode_pieces(plan, pieces))
+        let decoded = match restarts::RestartParts::decode_parts(plan, pieces) {
+            Some(parts) => Some(Collected::Parts(parts)),
+            None => parallel::ScanPieces::decode_pieces(plan, pieces).map(Collected::Pieces),
+        };
+        Self::of_pieces(plan, decoded)
     }
 
     /// Scans that could be joined have no damage of their own.
-    fn of_pieces(
-        plan: &DecodePlan,
-        pieces: Option<parallel::ScanPieces>,
-    ) -> Result<Option<(Self, CoefficientReport)>, Error> {
+    fn of_pieces(plan: &DecodePlan, pieces: Option<Collected>) -> Result<Option<(Self, CoefficientReport)>, Error> {
         let Some(pieces) = pieces else { return Ok(None) };
         let report = with_damage_refused(plan, |_| Ok(u32::MAX))?;
-        Ok(Some((SharedCoefficients(Collected::Pieces(pieces)), report)))
+        Ok(Some((SharedCoefficients(pieces), report)))
     }
 
     /// Calls `use_row` with each row of MCUs of a plan for a part of the same region, top to bottom.
     pub(crate) fn rows(&self, plan: &DecodePlan, mut use_row: impl FnMut(McuRow)) {
         match &self.0 {
             Collected::Pieces(pieces) => pieces.rows(plan, use_row),
+            Collected::Parts(parts) => parts.rows(plan, use_row),
             Collected::Scans(scans) => scans.rows(plan, &mut use_row),
         }
     }

@@ -121,16 +121,28 @@ impl<'a> SequentialScan<'a> {
         warnings: &mut Warnings,
     ) {
         if let Some(index) = plan.index() {
-            let start = index.row(row);
-            self.next_row = row * self.shape.rows_per_mcu_row;
-            self.predictors = start.predictors;
-            self.cursor.resume(&start, u64::from(self.next_row) * u64::from(self.shape.mcus.width));
+            self.start_at(row, &index.row(row));
             // The last row is read to its end: something may be left over behind it.
             let is_last = self.next_row + self.shape.rows_per_mcu_row >= self.shape.mcus.height;
             let interleaved = self.shape.blocks.len() > 1;
             self.columns = if interleaved && !is_last { plan.mcus().columns.end } else { self.shape.mcus.width };
         }
         self.decode_rows(sink, row + 1, warnings);
+    }
+
+    /// Goes on at interleaved MCU row `row`, where the state was this.
+    pub(super) fn start_at(&mut self, row: u32, start: &RowStart) {
+        self.next_row = row * self.shape.rows_per_mcu_row;
+        self.predictors = start.predictors;
+        self.cursor.resume(start, u64::from(self.next_row) * u64::from(self.shape.mcus.width));
+    }
+
+    /// Where a restart interval has been decoded to its end: passes the marker, and reports what is not as it should be.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn end_interval(&mut self, warnings: &mut Warnings) {
+        if self.next_row < self.shape.mcus.height {
+            self.cursor.restart_if_due(warnings);
+        }
     }
 
     /// The state at the start of the next row.

@@ -131,6 +131,16 @@ impl PackedCoefficients {
         PackedRow { headers, first_column: place.first_column, symbols: self.symbols() }
     }
 
+    /// A row of blocks within narrower columns.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn row_within(&self, component: usize, row: u32, columns: &BlockWindow) -> PackedRow<'_> {
+        let place = self.windows[component].row_place(component, row);
+        let first = place.first_index + (columns.first_column - place.first_column) as usize;
+        let count = if place.columns == 0 { 0 } else { columns.columns as usize };
+        let headers = &self.headers[first..first + count];
+        PackedRow { headers, first_column: columns.first_column, symbols: self.symbols() }
+    }
+
     /// Empties it for a plan's window.
     pub(super) fn reset(&mut self, plan: &DecodePlan, mcus: &McuWindow) {
         self.windows = windows_of(plan, mcus);
