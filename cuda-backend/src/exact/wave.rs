@@ -3,7 +3,9 @@
 use isopel_core::subsequences::symbol_slots;
 use isopel_core::{HuffmanClass, HuffmanSpec};
 
-use super::layout::{self, Component, GROUP, Group, Output, Scan, Segment, Words};
+use super::layout::{
+    self, CANDIDATES, CANDIDATES_BYTES, Component, GROUP, Group, Output, PHASES, Scan, Segment, Words,
+};
 use super::prepare::{StagedImage, idct_group_count, lay_out_tables, tile_count};
 
 /// One image of a wave.
@@ -44,6 +46,8 @@ type KnownTables<'i> = (&'i [(HuffmanClass, HuffmanSpec)], u32, [u32; 8]);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grids {
     pub(super) groups: u32,
+    /// Whether subsequences are synchronised by candidates, see `isopel_core::subsequences`.
+    pub(super) has_candidates: bool,
     pub(super) scans: u32,
     pub(super) recounted: u32,
     pub(super) idct: u32,
@@ -58,6 +62,8 @@ pub(super) struct Places {
     records: usize,
     totals: usize,
     prefixes: usize,
+    candidates: usize,
+    group_links: usize,
     headers: usize,
     symbols: usize,
     planes: usize,
@@ -79,6 +85,8 @@ impl Places {
 
 /// Parts begin at multiples of this.
 const ALIGNMENT: usize = 256;
+/// Bytes of data up to which a wave is synchronised by candidates.
+const MAX_CANDIDATES_DATA: usize = 2 << 20;
 
 impl Wave {
     /// Describes images; what the wave held before is gone, but for its memory: making room anew for every wave takes
@@ -193,11 +201,18 @@ impl Wave {
     pub(super) fn grids(&self) -> Grids {
         Grids {
             groups: self.groups.len() as u32,
+            has_candidates: self.has_candidates(),
             scans: self.scans.len() as u32,
             recounted: self.recounted.len() as u32,
             idct: self.idct_groups.len() as u32,
             tiles: self.tiles.len() as u32,
         }
+    }
+
+    /// Whether there is so little data that most of the device would be idle, and tables tell few blocks apart.
+    fn has_candidates(&self) -> bool {
+        self.subsequences * self.subsequence_bytes as usize <= MAX_CANDIDATES_DATA
+            && self.scans.iter().all(|scan| scan.period as usize <= PHASES)
     }
 
     /// Lays the wave out behind `data_len` bytes of data.
@@ -212,10 +227,14 @@ impl Wave {
         let slots = symbol_slots(self.subsequence_bytes) as usize;
         let records = place(16 * self.subsequences);
         let [totals, prefixes] = [(); 2].map(|()| place(16 * self.groups.len()));
+        let (candidates, group_links) = match self.has_candidates() {
+            true => (place(CANDIDATES_BYTES * self.subsequences), place(CANDIDATES * self.groups.len())),
+            false => (0, 0),
+        };
         let headers = place(8 * self.headers);
         let symbols = place(4 * slots * self.subsequences);
         let planes = place(self.plane_bytes);
-        Places { descriptions, records, totals, prefixes, headers, symbols, planes, len: end }
+        Places { descriptions, records, totals, prefixes, candidates, group_links, headers, symbols, planes, len: end }
     }
 
     /// Tells where the wave's memory is; gives the kernels' parameter.
@@ -242,6 +261,8 @@ impl Wave {
             records: at(places.records),
             totals: at(places.totals),
             prefixes: at(places.prefixes),
+            candidates: at(places.candidates),
+            group_links: at(places.group_links),
             headers: at(places.headers),
             symbols: at(places.symbols),
             flags,
