@@ -37,11 +37,8 @@ guess_candidates(const __grid_constant__ Wave wave) {
     const bool is_start = place.starts_segment();
     u32 state = NO_STATE;
     if (guess.phase < (is_start ? 1 : codes.period)) {
-        const Record record = count<false>(wave, scan, codes, place, guess.phase << 11, 0);
-        state = record.w & STATE;
-        if (is_start) {
-            behind.records[0] = record;
-        }
+        // Nothing is counted, as nothing else is used.
+        state = count<false>(wave, scan, codes, place, guess.phase << 11, 0).w & STATE;
     }
     behind.states[guess.phase] = state;
     for (u32 other = guess.phase + PHASES; other < CANDIDATES; other += PHASES) {
@@ -65,8 +62,8 @@ __device__ inline u32 find(const Candidates &candidates, u32 state) {
     return found;
 }
 
-// Links from the guesses before each subsequence to the candidates behind it, and from new ones among these on. Threads
-// may add the same candidate twice: that costs room, but links stay right.
+// Links from the guesses before each subsequence to the candidates behind it, and from new ones among these on; from the
+// start of a segment there is only one way, and it is guessed already where it leads to. Threads may add the same candidate twice: that costs room, but links stay right.
 extern "C" __global__ void __launch_bounds__(GROUP)
 follow_candidates(const __grid_constant__ Wave wave) {
     const Guess guess(wave);
@@ -74,16 +71,19 @@ follow_candidates(const __grid_constant__ Wave wave) {
         return;
     }
     const Scan &scan = wave.scans[guess.group.scan];
+    const Codes codes(wave, scan);
     Place place(wave, guess.group, guess.subsequence());
+    u32 subsequence = guess.subsequence(), candidate = guess.phase;
     if (place.starts_segment()) {
+        if (candidate == 0) {
+            wave.candidates[subsequence].records[0] = count<false>(wave, scan, codes, place, 0, 0);
+        }
         return;
     }
-    u32 subsequence = guess.subsequence(), candidate = guess.phase;
     u32 state = wave.candidates[subsequence - 1].states[candidate];
     if (state == NO_STATE || find(wave.candidates[subsequence - 1], state) != candidate) {
         return;
     }
-    const Codes codes(wave, scan);
     while (true) {
         Candidates &behind = wave.candidates[subsequence];
         const Record record = count<false>(wave, scan, codes, place, state, 0);

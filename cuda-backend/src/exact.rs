@@ -33,7 +33,7 @@ use finish::{Decoding, Finished, QueuedWave};
 use kernels::Kernels;
 use packed::SpareCoefficients;
 use prepare::StagedImage;
-use wave::{Grids, Member, Wave};
+use wave::{Grids, MAX_CANDIDATES_DATA, Member, Wave};
 
 /// What decodes waves.
 #[derive(Debug)]
@@ -85,7 +85,8 @@ enum Looked {
 /// ones take more work.
 fn subsequence_bytes(files: usize) -> u32 {
     match files {
-        0..0x80_0000 => 64,
+        0..MAX_CANDIDATES_DATA => 48,
+        MAX_CANDIDATES_DATA..0x80_0000 => 64,
         _ => 128,
     }
 }

@@ -85,8 +85,8 @@ impl Places {
 
 /// Parts begin at multiples of this.
 const ALIGNMENT: usize = 256;
-/// Bytes of data up to which a wave is synchronised by candidates.
-const MAX_CANDIDATES_DATA: usize = 2 << 20;
+/// Bytes of data up to which a wave is synchronised by candidates. With more, a device has no threads to spare.
+pub(super) const MAX_CANDIDATES_DATA: usize = 2 << 20;
 
 impl Wave {
     /// Describes images; what the wave held before is gone, but for its memory: making room anew for every wave takes
