@@ -256,7 +256,7 @@ impl ExactDecoder {
             self.upload(images, staged, stream)?;
         // SAFETY: all that the parameter names lies in `memory`, which is leased until the events below, and was
         // uploaded on this stream.
-        unsafe { self.kernels.launch(&self.kernels.decoding(&grids), &parameter, stream) }?;
+        unsafe { self.kernels.launch(&Kernels::decoding(&grids), &parameter, stream) }?;
         memory.download_range(&descriptions, flags_at, flags, flags_len, stream)?;
         let decoded = Arc::new(stream.record()?);
 
@@ -268,7 +268,7 @@ impl ExactDecoder {
         }
         // SAFETY: as above, and the stream is behind the decoding. Whoever made the targets vouched for them, owned ones
         // are kept until the fence's event, and their size was checked against the layout that the outputs come from.
-        unsafe { self.kernels.launch(&[self.kernels.writing(&grids)], &parameter, &writer) }?;
+        unsafe { self.kernels.launch(&[Kernels::writing(&grids)], &parameter, &writer) }?;
         let written = Arc::new(writer.record()?);
         memory.guard(vec![written.clone()]);
         Ok(Decoding { decoded, written, descriptions, flags_at })

@@ -294,6 +294,9 @@ impl Wave {
     }
 }
 
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod on_host;
+
 #[cfg(test)]
 mod tests {
     use isopel_core::{Codestream, DecodeOptions, DecodePlan, PackedCoefficients, pack_coefficients};
