@@ -33,7 +33,7 @@ use finish::{Decoding, Finished, QueuedWave};
 use kernels::Kernels;
 use packed::SpareCoefficients;
 use prepare::StagedImage;
-use wave::{Grids, MAX_CANDIDATES_DATA, Member, Wave};
+use wave::{Grids, MAX_CANDIDATES_DATA, Member, Synchronisation, Wave};
 
 /// What decodes waves.
 #[derive(Debug)]
@@ -256,7 +256,7 @@ impl ExactDecoder {
             self.upload(images, staged, stream)?;
         // SAFETY: all that the parameter names lies in `memory`, which is leased until the events below, and was
         // uploaded on this stream.
-        unsafe { self.kernels.launch(&self.kernels.decoding(&grids), &parameter, stream) }?;
+        unsafe { self.kernels.launch(&Kernels::decoding(&grids), &parameter, stream) }?;
         memory.download_range(&descriptions, flags_at, flags, flags_len, stream)?;
         let decoded = Arc::new(stream.record()?);
 
@@ -268,7 +268,7 @@ impl ExactDecoder {
         }
         // SAFETY: as above, and the stream is behind the decoding. Whoever made the targets vouched for them, owned ones
         // are kept until the fence's event, and their size was checked against the layout that the outputs come from.
-        unsafe { self.kernels.launch(&[self.kernels.writing(&grids)], &parameter, &writer) }?;
+        unsafe { self.kernels.launch(&[Kernels::writing(&grids)], &parameter, &writer) }?;
         let written = Arc::new(writer.record()?);
         memory.guard(vec![written.clone()]);
         Ok(Decoding { decoded, written, descriptions, flags_at })
@@ -293,7 +293,8 @@ impl ExactDecoder {
             .collect();
         let too_long = || crate::error::failed("Huffman tables too long for the kernels");
         let spare = self.spare_waves.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut wave = spare.unwrap_or_default().fill(&members).ok_or_else(too_long)?;
+        let synchronisation = Synchronisation::for_data(end - first);
+        let mut wave = spare.unwrap_or_default().fill(&members, synchronisation).ok_or_else(too_long)?;
         let places = wave.place(end - first);
         let memory = self.memory.lease(places.len)?;
         let parameter = wave.set_address(&places, memory.address());

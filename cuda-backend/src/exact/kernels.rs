@@ -9,7 +9,7 @@ use cudarc::driver::{result, sys};
 use isopel_core::BackendError;
 
 use super::layout::{self, Wave};
-use super::wave::Grids;
+use super::wave::{Grids, Synchronisation};
 use crate::driver::{Device, Stream};
 use crate::error::{failed, from_driver};
 
@@ -110,41 +110,40 @@ impl Kernels {
     }
 
     /// Launches that decode a wave to samples of its components, in their order.
-    pub(super) fn decoding(&self, grids: &Grids) -> Vec<Launch> {
-        let launch = |name, function, blocks, threads| Launch { name, function, blocks, threads };
-        let idct = launch("dequant_idct", self.dequant_idct, grids.idct, THREADS);
+    pub(super) fn decoding(grids: &Grids) -> Vec<Launch> {
+        let idct = Launch::new("dequant_idct", |kernels| kernels.dequant_idct, grids.idct, THREADS);
         if grids.groups == 0 {
             // The CPU has read all scans.
             return vec![idct];
         }
-        let mut launches = match grids.has_candidates {
-            true => vec![
-                launch("guess_candidates", self.guess_candidates, grids.groups * PHASES, THREADS),
-                launch("follow_candidates", self.follow_candidates, grids.groups * PHASES, THREADS),
-                launch("link_groups", self.link_groups, grids.groups, THREADS),
-                launch("choose_records", self.choose_records, grids.groups, THREADS),
+        let mut launches = match grids.synchronisation {
+            Synchronisation::Candidates => vec![
+                Launch::new("guess_candidates", |kernels| kernels.guess_candidates, grids.groups * PHASES, THREADS),
+                Launch::new("follow_candidates", |kernels| kernels.follow_candidates, grids.groups * PHASES, THREADS),
+                Launch::new("link_groups", |kernels| kernels.link_groups, grids.groups, THREADS),
+                Launch::new("choose_records", |kernels| kernels.choose_records, grids.groups, THREADS),
             ],
-            false => vec![
-                launch("synchronise", self.synchronise, grids.groups, THREADS),
-                launch("join_groups", self.join_groups, grids.groups.div_ceil(WARP), WARP),
-                launch("sum_groups", self.sum_groups, grids.groups, THREADS),
+            Synchronisation::Rounds => vec![
+                Launch::new("synchronise", |kernels| kernels.synchronise, grids.groups, THREADS),
+                Launch::new("join_groups", |kernels| kernels.join_groups, grids.groups.div_ceil(WARP), WARP),
+                Launch::new("sum_groups", |kernels| kernels.sum_groups, grids.groups, THREADS),
             ],
         };
-        launches.push(launch("scan_totals", self.scan_totals, grids.scans, WARP));
+        launches.push(Launch::new("scan_totals", |kernels| kernels.scan_totals, grids.scans, WARP));
         if grids.recounted > 0 {
             launches.extend([
-                launch("recount", self.recount, grids.recounted, THREADS),
-                launch("sum_groups, again", self.sum_groups, grids.groups, THREADS),
-                launch("scan_totals, again", self.scan_totals, grids.scans, WARP),
+                Launch::new("recount", |kernels| kernels.recount, grids.recounted, THREADS),
+                Launch::new("sum_groups, again", |kernels| kernels.sum_groups, grids.groups, THREADS),
+                Launch::new("scan_totals, again", |kernels| kernels.scan_totals, grids.scans, WARP),
             ]);
         }
-        launches.extend([launch("write_symbols", self.write_symbols, grids.groups, THREADS), idct]);
+        launches.extend([Launch::new("write_symbols", |kernels| kernels.write_symbols, grids.groups, THREADS), idct]);
         launches
     }
 
     /// The launch that writes the pixels of all images that have no flag.
-    pub(super) fn writing(&self, grids: &Grids) -> Launch {
-        Launch { name: "write_pixels_exact", function: self.write_pixels, blocks: grids.tiles, threads: THREADS }
+    pub(super) fn writing(grids: &Grids) -> Launch {
+        Launch::new("write_pixels_exact", |kernels| kernels.write_pixels, grids.tiles, THREADS)
     }
 
     /// Queues kernels.
@@ -161,7 +160,14 @@ impl Kernels {
                 // SAFETY: every kernel's one parameter is a `Wave`, which the call copies; the caller vouches for what
                 // it points to.
                 unsafe {
-                    result::launch_kernel(function, (blocks, 1, 1), (threads, 1, 1), 0, stream.raw(), &mut arguments)
+                    result::launch_kernel(
+                        function(self),
+                        (blocks, 1, 1),
+                        (threads, 1, 1),
+                        0,
+                        stream.raw(),
+                        &mut arguments,
+                    )
                 }?;
             }
             Ok(())
@@ -173,10 +179,17 @@ impl Kernels {
 /// One kernel to start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Launch {
+    /// The kernel, and behind a comma which time it is started.
     pub(super) name: &'static str,
-    function: sys::CUfunction,
-    blocks: u32,
-    threads: u32,
+    function: fn(&Kernels) -> sys::CUfunction,
+    pub(super) blocks: u32,
+    pub(super) threads: u32,
+}
+
+impl Launch {
+    fn new(name: &'static str, function: fn(&Kernels) -> sys::CUfunction, blocks: u32, threads: u32) -> Self {
+        Launch { name, function, blocks, threads }
+    }
 }
 
 #[cfg(test)]

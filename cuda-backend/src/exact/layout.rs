@@ -154,7 +154,7 @@ macro_rules! words {
     )*};
 }
 
-words!(u16, u32, Segment, Group, Scan, Component, Output);
+words!(u16, u32, Segment, Group, Scan, Component, Output, Wave);
 
 /// The bytes of numbers.
 pub(super) fn bytes_of<T: Words>(items: &[T]) -> &[u8] {

@@ -17,6 +17,23 @@ pub(super) struct Member<'i> {
     pub(super) target: u64,
 }
 
+/// How the states between subsequences are found, see `isopel_core::subsequences`. Both come to the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Synchronisation {
+    /// Little work, one step after the other.
+    #[default]
+    Rounds,
+    /// Several times the work, in few steps. Not for scans whose tables tell many blocks apart: these make it rounds.
+    Candidates,
+}
+
+impl Synchronisation {
+    /// What is faster for so many bytes of data: few leave threads to spare.
+    pub(super) fn for_data(bytes: usize) -> Self {
+        if bytes <= MAX_CANDIDATES_DATA { Self::Candidates } else { Self::Rounds }
+    }
+}
+
 /// What is known of a wave before it has memory.
 #[derive(Debug, Default)]
 pub(super) struct Wave {
@@ -33,6 +50,7 @@ pub(super) struct Wave {
     outputs: Vec<Output>,
     tiles: Vec<u32>,
     flags: Vec<u32>,
+    synchronisation: Synchronisation,
     subsequence_bytes: u32,
     subsequences: usize,
     headers: usize,
@@ -46,8 +64,7 @@ type KnownTables<'i> = (&'i [(HuffmanClass, HuffmanSpec)], u32, [u32; 8]);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grids {
     pub(super) groups: u32,
-    /// Whether subsequences are synchronised by candidates, see `isopel_core::subsequences`.
-    pub(super) has_candidates: bool,
+    pub(super) synchronisation: Synchronisation,
     pub(super) scans: u32,
     pub(super) recounted: u32,
     pub(super) idct: u32,
@@ -91,9 +108,10 @@ pub(super) const MAX_CANDIDATES_DATA: usize = 2 << 20;
 impl Wave {
     /// Describes images; what the wave held before is gone, but for its memory: making room anew for every wave takes
     /// longer than filling it. `None` if an image's tables can't be addressed.
-    pub(super) fn fill(mut self, members: &[Member]) -> Option<Self> {
+    pub(super) fn fill(mut self, members: &[Member], synchronisation: Synchronisation) -> Option<Self> {
         self.clear();
         let mut wave = self;
+        wave.synchronisation = synchronisation;
         let mut tables: Vec<KnownTables> = Vec::new();
         for (index, member) in members.iter().enumerate() {
             let (image, index) = (member.image, index as u32);
@@ -150,6 +168,9 @@ impl Wave {
         let count = staged.segment_of.len();
         scan.first_group = self.groups.len() as u32;
         scan.groups = count.div_ceil(GROUP) as u32;
+        if scan.period as usize > PHASES {
+            self.synchronisation = Synchronisation::Rounds;
+        }
         if scan.period < scan.blocks_per_mcu {
             self.recounted.extend(scan.first_group..scan.first_group + scan.groups);
         }
@@ -201,18 +222,12 @@ impl Wave {
     pub(super) fn grids(&self) -> Grids {
         Grids {
             groups: self.groups.len() as u32,
-            has_candidates: self.has_candidates(),
+            synchronisation: self.synchronisation,
             scans: self.scans.len() as u32,
             recounted: self.recounted.len() as u32,
             idct: self.idct_groups.len() as u32,
             tiles: self.tiles.len() as u32,
         }
-    }
-
-    /// Whether there is so little data that most of the device would be idle, and tables tell few blocks apart.
-    fn has_candidates(&self) -> bool {
-        self.subsequences * self.subsequence_bytes as usize <= MAX_CANDIDATES_DATA
-            && self.scans.iter().all(|scan| scan.period as usize <= PHASES)
     }
 
     /// Lays the wave out behind `data_len` bytes of data.
@@ -227,9 +242,11 @@ impl Wave {
         let slots = symbol_slots(self.subsequence_bytes) as usize;
         let records = place(16 * self.subsequences);
         let [totals, prefixes] = [(); 2].map(|()| place(16 * self.groups.len()));
-        let (candidates, group_links) = match self.has_candidates() {
-            true => (place(CANDIDATES_BYTES * self.subsequences), place(CANDIDATES * self.groups.len())),
-            false => (0, 0),
+        let (candidates, group_links) = match self.synchronisation {
+            Synchronisation::Rounds => (0, 0),
+            Synchronisation::Candidates => {
+                (place(CANDIDATES_BYTES * self.subsequences), place(CANDIDATES * self.groups.len()))
+            }
         };
         let headers = place(8 * self.headers);
         let symbols = place(4 * slots * self.subsequences);
@@ -315,6 +332,9 @@ impl Wave {
     }
 }
 
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod on_host;
+
 #[cfg(test)]
 mod tests {
     use isopel_core::{Codestream, DecodeOptions, DecodePlan, PackedCoefficients, pack_coefficients};
@@ -343,7 +363,7 @@ mod tests {
             .enumerate()
             .map(|(index, image)| Member { image, first_byte: index << 20, target: (index as u64) << 32 })
             .collect();
-        let mut wave = Wave::default().fill(&members).unwrap();
+        let mut wave = Wave::default().fill(&members, Synchronisation::Candidates).unwrap();
         let places = wave.place(4 << 20);
         let parameter = wave.set_address(&places, 1 << 40);
         assert_eq!((wave.flags_len(), wave.scans.len()), (16, 4));
@@ -388,7 +408,7 @@ mod tests {
         let (first_byte, address) = (1 << 20, 1 << 40);
         let members =
             [Member { image: &photo, first_byte: 0, target: 0 }, Member { image: &image, first_byte, target: 0 }];
-        let mut wave = Wave::default().fill(&members).unwrap();
+        let mut wave = Wave::default().fill(&members, Synchronisation::Candidates).unwrap();
         let places = wave.place(first_byte + data.len());
         wave.set_address(&places, address);
         assert_eq!(wave.headers, photo.header_count, "only those that kernels write have room");
@@ -415,7 +435,7 @@ mod tests {
     fn descriptions_lie_where_the_parameter_says() {
         let images = ["photo.jpg", "gray.jpg"].map(staged);
         let members: Vec<Member> = images.iter().map(|image| Member { image, first_byte: 0, target: 7 }).collect();
-        let mut wave = Wave::default().fill(&members).unwrap();
+        let mut wave = Wave::default().fill(&members, Synchronisation::Candidates).unwrap();
         let places = wave.place(1000);
         let parameter = wave.set_address(&places, 0);
         let mut bytes = vec![0xEE; places.flags() + wave.flags_len() - places.descriptions()];
