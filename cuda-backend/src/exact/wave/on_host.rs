@@ -1,6 +1,7 @@
 //! Waves in the memory of the kernels' emulator, for tests without a device. Kernels may use what the backend would have
 //! uploaded or has room for, and nothing beside it.
 
+mod candidates;
 mod passes;
 
 use isopel_core::{Codestream, DecodeOptions, DecodePlan, PixelLayout};
