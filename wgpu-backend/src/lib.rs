@@ -18,6 +18,7 @@ mod error;
 mod fence;
 mod flags;
 mod huffman;
+mod in_flight;
 mod layout;
 mod output;
 mod pack_memory;
@@ -25,6 +26,7 @@ mod pipelines;
 mod pool;
 #[cfg(not(target_arch = "wasm32"))]
 mod profile;
+mod record;
 mod staged;
 mod stages;
 mod submit;
@@ -43,7 +45,7 @@ pub use error::WgpuUnavailable;
 pub use fence::WgpuFence;
 #[cfg(not(target_arch = "wasm32"))]
 pub use profile::{GpuEntropyTimes, GpuStageTimes};
-pub use submit::WgpuAfter;
+pub use submit::{SubmitOptions, WgpuAfter};
 pub use target::{BufferTarget, WgpuTarget};
 /// The wgpu that this backend's devices, buffers and textures belong to.
 pub use wgpu;

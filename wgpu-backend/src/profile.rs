@@ -6,7 +6,9 @@ use isopel_core::{BackendError, Error, Job};
 
 use crate::context::WgpuBackend;
 use crate::error::failed;
-use crate::submit::{Memory, ReadyJob, requests};
+use crate::in_flight::Waiting;
+use crate::record::Memory;
+use crate::submit::{ReadyJob, SubmitOptions, requests};
 use crate::target::WgpuTarget;
 use crate::tile::Tile;
 use crate::wave::PassTimestamps;
@@ -59,7 +61,8 @@ impl WgpuBackend {
             return Ok(None);
         }
         let requests = requests(jobs);
-        let staging = self.staging_for(&requests);
+        let entropy = self.entropy_decoding(&SubmitOptions::default(), Waiting::Blocking);
+        let staging = self.staging_for(&requests, entropy);
         let (ready, failures) = self.prepare_all(requests, staging.as_ref());
         if let Some(failure) = failures.into_iter().next() {
             failure.result?;
@@ -74,7 +77,7 @@ impl WgpuBackend {
     fn measure(&self, ready: &[ReadyJob], repetitions: u32) -> Result<GpuStageTimes, Error> {
         let decodes_entropy = ready.iter().flat_map(|job| &job.prepared.tiles).any(Tile::is_staged);
         let passes = if decodes_entropy { 6 } else { 2 };
-        let times = self.guarded(|| {
+        let measured = self.guarded(Waiting::Blocking, || {
             let timestamps = PassTimestamps {
                 queries: self.device.create_query_set(&wgpu::QuerySetDescriptor {
                     label: Some("jpeg.timestamps"),
@@ -101,8 +104,8 @@ impl WgpuBackend {
                 write: next(),
             });
             Ok::<_, BackendError>(GpuStageTimes { entropy, dequant_idct: next(), orient: next() })
-        })??;
-        Ok(times)
+        });
+        Ok(pollster::block_on(measured)??)
     }
 
     fn resolve(
