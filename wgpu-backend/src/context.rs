@@ -381,9 +381,12 @@ impl DeviceState {
         Ok(())
     }
 
-    /// What an operation's failure means: the loss of the device explains any.
+    /// What it means that memory can't be mapped: the loss of the device explains any failure.
     pub(crate) fn error(&self, message: impl ToString) -> BackendError {
-        self.check().err().unwrap_or_else(|| failed(message))
+        // On the web the mapping may fail before the browser tells of the loss, and all other reasons have been found
+        // when the work was queued.
+        let unexplained = || if cfg!(target_arch = "wasm32") { lost(message) } else { failed(message) };
+        self.check().err().unwrap_or_else(unexplained)
     }
 }
 

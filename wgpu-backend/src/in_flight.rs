@@ -118,9 +118,7 @@ impl<'b> Unfinished<'b> {
     pub(crate) async fn settle(&mut self, in_flight: InFlight) {
         let InFlight { index, jobs, downloads, flags } = in_flight;
         if self.waiting == Waiting::Blocking {
-            // An error is a lost device, which reading tells.
-            let wait = wgpu::PollType::Wait { submission_index: Some(index), timeout: None };
-            let _ = self.backend.device.poll(wait);
+            self.backend.wait_for(index);
         }
         let flagged = match read_all(&flags, jobs.len(), &self.backend.device_state(), self.waiting).await {
             Ok(flagged) => flagged,
@@ -182,6 +180,11 @@ impl<'b> Unfinished<'b> {
 }
 
 impl WgpuBackend {
+    /// Blocks until a submission is done. If the device is lost, reading what it wrote tells.
+    pub(crate) fn wait_for(&self, index: wgpu::SubmissionIndex) {
+        let _ = self.device.poll(wgpu::PollType::Wait { submission_index: Some(index), timeout: None });
+    }
+
     /// Takes back the host's memory of tiles that have been queued.
     fn take_back(&self, tiles: Vec<Tile>) {
         for tile in tiles {

@@ -24,8 +24,8 @@ mod output;
 mod pack_memory;
 mod pipelines;
 mod pool;
-#[cfg(not(target_arch = "wasm32"))]
 mod profile;
+mod read_back;
 mod record;
 mod staged;
 mod stages;
@@ -43,7 +43,6 @@ pub use context::adapter_names;
 pub use context::{EntropyDecoding, WgpuBackend, WgpuOptions};
 pub use error::WgpuUnavailable;
 pub use fence::WgpuFence;
-#[cfg(not(target_arch = "wasm32"))]
 pub use profile::{GpuEntropyTimes, GpuStageTimes};
 pub use submit::{SubmitOptions, WgpuAfter};
 pub use target::{BufferTarget, WgpuTarget};

@@ -222,6 +222,30 @@ fn a_device_lost_while_flags_are_awaited_is_an_error() {
 }
 
 #[test]
+fn passes_are_measured_without_blocking() {
+    let Some(backend) = backend() else { return };
+    let _poller = Poller::new(backend.device());
+    let measure = |entropy| {
+        let buffer = gpu::buffer(backend.device(), &vec![0; 640 * 480 * 3]);
+        let jobs = vec![job(&sample("gray.jpg").into(), WgpuTarget::Buffer(BufferTarget::packed(buffer)))];
+        let options = SubmitOptions::default().entropy(entropy);
+        let times = block_on(sendable(backend.profile_async(jobs, &options))).unwrap();
+        times.map(|times| times.passes().into_iter().unzip::<_, _, Vec<_>, Vec<_>>())
+    };
+    let has_timestamps = backend.device().features().contains(wgpu::Features::TIMESTAMP_QUERY);
+    for (entropy, expected) in [
+        (EntropyDecoding::Gpu, &["synchronise", "join", "scan", "write", "dequant_idct", "orient"][..]),
+        (EntropyDecoding::Cpu, &["dequant_idct", "orient"]),
+    ] {
+        let times = measure(entropy);
+        assert_eq!(times.is_some(), has_timestamps);
+        let Some((names, times)) = times else { continue };
+        assert_eq!(names, expected);
+        assert!(times.iter().all(|time| !time.is_zero()), "{names:?} {times:?}");
+    }
+}
+
+#[test]
 fn entropy_decoding_is_chosen_for_each_submission() {
     let Some(backend) = backend() else { return };
     let _poller = Poller::new(backend.device());
