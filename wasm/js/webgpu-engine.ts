@@ -2,9 +2,8 @@
 
 import { withData } from './cpu-engine.js';
 import { IsopelError, isWasmError } from './error.js';
-import type { BatchResult, DecodedImage, InitOptions, PixelOptions, Report } from './types.js';
+import type { BatchResult, DecodedImage, GpuTimes, InitOptions, PixelOptions, Report } from './types.js';
 import { wasmSource } from './wasm-file.js';
-import type { WasmImage } from './wasm-types.js';
 import type { WebGpu } from './webgpu/isopel.js';
 
 export type WebGpuBindings = typeof import('./webgpu/isopel.js');
@@ -53,17 +52,20 @@ export class WebGpuEngine {
         this.#forgetIfLost(reason);
         return { status: 'rejected', reason };
       }
-      return { status: 'fulfilled', value: { ...withData(result), route: routeOf(result) } };
+      return { status: 'fulfilled', value: withData(result) };
     });
   }
 
   async draw(bytes: Uint8Array, options: PixelOptions, canvas: HTMLCanvasElement | OffscreenCanvas): Promise<Report> {
-    const image: WasmImage = await this.#call((device) =>
+    return this.#call((device) =>
       typeof OffscreenCanvas !== 'undefined' && canvas instanceof OffscreenCanvas
         ? device.drawToOffscreenCanvas(bytes, options, canvas)
         : device.drawToCanvas(bytes, options, canvas as HTMLCanvasElement),
     );
-    return { ...image, route: routeOf(image) };
+  }
+
+  async profile(bytes: Uint8Array, options: PixelOptions): Promise<GpuTimes | undefined> {
+    return this.#call((device) => device.profile(bytes, options));
   }
 
   /** Gives device and memory back; the next call opens them again. */
@@ -127,11 +129,6 @@ export class WebGpuEngine {
       this.#device = undefined;
     }
   }
-}
-
-/** Smaller scales are decoded on the CPU, and the GPU only takes the pixels to their place. */
-function routeOf({ scale }: WasmImage): 'wasm' | 'webgpu' {
-  return scale === 1 ? 'webgpu' : 'wasm';
 }
 
 /** What the browser tells of the adapter that is preferred for high performance. */
