@@ -61,16 +61,15 @@ export class Isopel {
 
   /** Decodes one image. The thread is busy meanwhile unless a GPU does it; `IsopelWorker` has threads of its own. */
   async decode(input: Input, options: DecodeOptions = {}): Promise<DecodedImage> {
-    const { signal, backend, ...pixels } = this.#withDefaults(options);
-    signal?.throwIfAborted();
+    const request = this.#withDefaults(options);
+    request.signal?.throwIfAborted();
     const bytes = await toBytes(input);
-    signal?.throwIfAborted();
+    request.signal?.throwIfAborted();
     return this.#routed(
-      backend,
-      () => this.#isLarge(bytes, pixels),
-      () => untilAborted(this.#gpu.decode(bytes, pixels), signal),
-      () => this.#cpu.decode(bytes, pixels),
-      signal,
+      bytes,
+      request,
+      () => untilAborted(this.#gpu.decode(bytes, request), request.signal),
+      () => this.#cpu.decode(bytes, request),
     );
   }
 
@@ -90,18 +89,16 @@ export class Isopel {
     canvas: HTMLCanvasElement | OffscreenCanvas,
     options: DrawOptions = {},
   ): Promise<Report> {
-    const { signal, backend, ...pixels } = this.#withDefaults(options);
-    signal?.throwIfAborted();
+    const request = { ...this.#withDefaults(options), format: 'rgba8' as const };
+    request.signal?.throwIfAborted();
     const bytes = await toBytes(input);
-    signal?.throwIfAborted();
-    const request = { ...pixels, format: 'rgba8' as const };
+    request.signal?.throwIfAborted();
     return this.#routed(
-      backend,
-      () => this.#isLarge(bytes, request),
+      bytes,
+      request,
       // An abort is answered when this is done, lest the picture comes to the canvas afterwards.
       () => this.#gpu.draw(bytes, request, canvas),
       () => drawToCanvas(this.#cpu.decode(bytes, request), canvas),
-      signal,
     );
   }
 
@@ -117,7 +114,7 @@ export class Isopel {
     };
     const chosen = backend ?? 'auto';
     const isMuch = files.length >= AUTO_GPU_IMAGES && !isScaled(pixels);
-    const objection = chosen === 'auto' && isMuch ? await this.#gpu.objection() : undefined;
+    const objection = chosen === 'auto' && isMuch ? await this.#gpu.objection(pixels) : undefined;
     const together = chosen === 'webgpu' || (chosen === 'auto' && isMuch && objection === undefined);
     while (results.length < files.length) {
       signal?.throwIfAborted();
@@ -144,15 +141,15 @@ export class Isopel {
    * adapter has no timestamp queries. Of pictures that exceed the GPU's buffers it is the time of the last part.
    */
   async profile(input: Input, options: DecodeOptions = {}): Promise<GpuTimes | undefined> {
-    const { signal, backend: _, ...pixels } = this.#withDefaults(options);
-    signal?.throwIfAborted();
+    const request = this.#withDefaults(options);
+    request.signal?.throwIfAborted();
     const bytes = await toBytes(input);
-    return untilAborted(this.#gpu.profile(bytes, pixels), signal);
+    return untilAborted(this.#gpu.profile(bytes, request), request.signal);
   }
 
   /** The name of the GPU that `webgpu` uses. Opens it. */
   async gpuName(): Promise<string> {
-    return this.#gpu.adapterName();
+    return this.#gpu.adapterName(this.#withDefaults({}));
   }
 
   /** Gives all memory back, that of the GPU included. The next call takes new memory. */
@@ -178,13 +175,13 @@ export class Isopel {
 
   /** Takes the backend that was asked for; for `auto`, the CPU also does what the GPU can't. */
   async #routed<T extends Report>(
-    asked: DecodeOptions['backend'],
-    isLarge: () => boolean,
+    bytes: Uint8Array,
+    request: DecodeOptions,
     onGpu: () => Promise<T>,
     onCpu: () => T,
-    signal: AbortSignal | undefined,
   ): Promise<T> {
-    switch (asked ?? 'auto') {
+    const { backend = 'auto', signal } = request;
+    switch (backend) {
       case 'wasm':
         return onCpu();
       case 'webgpu': {
@@ -193,10 +190,10 @@ export class Isopel {
         return result;
       }
       case 'auto': {
-        if (!isLarge()) {
+        if (!this.#isLarge(bytes, request)) {
           return onCpu();
         }
-        const fallback = await this.#gpu.objection();
+        const fallback = await this.#gpu.objection(request);
         signal?.throwIfAborted();
         if (fallback !== undefined) {
           return { ...onCpu(), fallback };
@@ -215,7 +212,7 @@ export class Isopel {
       default:
         throw new IsopelError({
           kind: 'bad-option',
-          message: `backend must be 'auto', 'webgpu' or 'wasm', not ${String(asked)}`,
+          message: `backend must be 'auto', 'webgpu' or 'wasm', not ${String(backend)}`,
         });
     }
   }

@@ -54,11 +54,11 @@ extern "C" {
     fn max_pixels_per_byte(this: &JsLimits) -> JsValue;
 }
 
-/// Where WebGPU's entropy decoding runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where WebGPU's entropy decoding runs: what needs its passes more comes later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EntropyPlace {
-    Auto,
     Cpu,
+    Auto,
     Gpu,
 }
 

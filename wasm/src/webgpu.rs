@@ -28,23 +28,31 @@ use crate::options::{EntropyPlace, JsOptions};
 #[wasm_bindgen]
 pub struct WebGpu {
     backend: Rc<WgpuBackend>,
+    opened_for: EntropyPlace,
 }
 
 #[wasm_bindgen]
 impl WebGpu {
-    /// Opens the browser's preferred adapter and tests it.
-    pub async fn open() -> Result<WebGpu, JsValue> {
-        // Each request says where its entropy decoding runs; the passes are tested in any case.
+    /// Opens the browser's preferred adapter and tests it. Passes that the options can do without are not compiled.
+    pub async fn open(options: JsOptions) -> Result<WebGpu, JsValue> {
+        let place = options.entropy_place()?;
         let options = WgpuOptions::default();
-        let mut opened = WgpuBackend::request(&options.clone().entropy(EntropyDecoding::Gpu)).await;
+        let mut opened = WgpuBackend::request(&options.clone().entropy(place.into())).await;
         if let Err(WgpuUnavailable::SelfTest { .. } | WgpuUnavailable::Limits { .. }) = opened {
-            // Without them the rest may be right.
+            // Without entropy decoding the rest may be right.
             opened = WgpuBackend::request(&options.entropy(EntropyDecoding::Cpu)).await;
         }
         match opened {
-            Ok(backend) => Ok(WebGpu { backend: Rc::new(backend) }),
+            Ok(backend) => Ok(WebGpu { backend: Rc::new(backend), opened_for: place }),
             Err(error) => Err(JsError::new("webgpu-unavailable", error.to_string()).into()),
         }
+    }
+
+    /// Whether opening it once more could give passes that the options ask for, and that it lacks.
+    #[wasm_bindgen(js_name = lacksPassesFor)]
+    pub fn lacks_passes_for(&self, options: &JsOptions) -> bool {
+        // Wrong options are told to those who decode.
+        options.entropy_place().is_ok_and(|place| place > self.opened_for) && !self.backend.decodes_entropy()
     }
 
     /// Whether the adapter is software: slower than decoding without it.
@@ -122,6 +130,16 @@ impl WebGpu {
     }
 }
 
+impl From<EntropyPlace> for EntropyDecoding {
+    fn from(place: EntropyPlace) -> Self {
+        match place {
+            EntropyPlace::Cpu => EntropyDecoding::Cpu,
+            EntropyPlace::Auto => EntropyDecoding::Auto,
+            EntropyPlace::Gpu => EntropyDecoding::Gpu,
+        }
+    }
+}
+
 /// What is asked of some files.
 struct Request {
     options: DecodeOptions,
@@ -131,14 +149,9 @@ struct Request {
 
 impl Request {
     fn read(options: &JsOptions) -> Result<Self, JsError> {
-        let entropy = match options.entropy_place()? {
-            EntropyPlace::Auto => EntropyDecoding::Auto,
-            EntropyPlace::Cpu => EntropyDecoding::Cpu,
-            EntropyPlace::Gpu => EntropyDecoding::Gpu,
-        };
         Ok(Request {
             options: options.decode_options()?,
-            submit_options: SubmitOptions::default().entropy(entropy),
+            submit_options: SubmitOptions::default().entropy(options.entropy_place()?.into()),
             timings: options.timings(),
         })
     }

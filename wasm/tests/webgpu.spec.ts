@@ -166,6 +166,34 @@ test('several decodes at once each get their own picture', async ({ page }) => {
   expect(result).toEqual([]);
 });
 
+test('the device is opened again for a call that needs more of its passes, and only then', async ({ page }) => {
+  const result = await page.evaluate(async (url) => {
+    const adapter = (globalThis as unknown as { GPUAdapter: { prototype: AdapterLike } }).GPUAdapter.prototype;
+    const requestDevice = adapter.requestDevice;
+    let devices = 0;
+    adapter.requestDevice = function (this: AdapterLike, ...rest: unknown[]) {
+      devices += 1;
+      return requestDevice.apply(this, rest);
+    };
+    const { init } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init({ backend: 'webgpu' });
+    const file = await (await fetch('/samples/gray.jpg')).blob();
+    const found: [string, number][] = [];
+    for (const entropy of [undefined, 'cpu', 'gpu', undefined, 'gpu'] as const) {
+      const several = await Promise.all([isopel.decode(file, { entropy }), isopel.decode(file, { entropy })]);
+      found.push([several.map(({ route }) => route).join(), devices]);
+    }
+    return found;
+  }, PACKAGE);
+  expect(result).toEqual([
+    ['webgpu,webgpu', 1],
+    ['webgpu,webgpu', 1],
+    ['webgpu-whole,webgpu-whole', 2],
+    ['webgpu,webgpu', 2],
+    ['webgpu-whole,webgpu-whole', 2],
+  ]);
+});
+
 test('a place of entropy decoding that there is not is a wrong option, for each backend', async ({ page }) => {
   const kinds = await page.evaluate(async (url) => {
     const { init } = (await import(url)) as typeof import('../dist/index.js');

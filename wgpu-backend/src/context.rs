@@ -258,6 +258,12 @@ impl WgpuBackend {
         &self.adapter
     }
 
+    /// Whether it can decode entropy on the GPU: what it was opened for says so, and for
+    /// [`EntropyDecoding::Auto`] the adapter too.
+    pub fn decodes_entropy(&self) -> bool {
+        self.pipelines.huffman.is_some()
+    }
+
     /// The adapter's name, driver and interface in one line.
     pub fn adapter_name(&self) -> String {
         name_of(&self.adapter)
@@ -332,7 +338,7 @@ impl WgpuBackend {
                 return Err(format!("{wrong} bytes are wrong as {format}, {orientation}"));
             }
         }
-        if self.pipelines.huffman.is_some() {
+        if self.decodes_entropy() {
             let wrong = self.wrong_bytes(PICTURE, &DecodeOptions::default(), EntropyDecoding::Gpu).await?;
             if wrong > 0 {
                 return Err(format!("{wrong} bytes are wrong with entropy decoding on the GPU"));

@@ -242,7 +242,7 @@ impl WgpuBackend {
     pub(crate) fn entropy_decoding(&self, options: &SubmitOptions, waiting: Waiting) -> EntropyDecoding {
         let wanted = options.entropy.unwrap_or(self.entropy);
         let is_slow = wanted == EntropyDecoding::Auto && self.adapter().device_type == wgpu::DeviceType::Cpu;
-        if self.pipelines.huffman.is_none() || is_slow || !waiting.is_possible() {
+        if !self.decodes_entropy() || is_slow || !waiting.is_possible() {
             return EntropyDecoding::Cpu;
         }
         wanted
