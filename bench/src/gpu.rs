@@ -201,16 +201,8 @@ fn stages(
     times.sort_by_key(|&(total, _)| total);
     let (total, stages) = times[times.len() / 2];
     let per_image = |time: Duration| time.as_secs_f64() * 1e6 / batch as f64;
-    let mut passes = Vec::new();
-    if let Some(entropy) = stages.entropy {
-        passes.extend([
-            ("synchronise", entropy.synchronise),
-            ("join", entropy.join),
-            ("scan", entropy.scan),
-            ("write", entropy.write),
-        ]);
-    }
-    passes.extend([("dequant_idct", stages.dequant_idct), ("orient", stages.orient), ("all", total)]);
+    let mut passes = stages.passes();
+    passes.push(("all", total));
     let words: Vec<String> = passes.iter().map(|(name, time)| format!("{name} {:.2}", per_image(*time))).collect();
     Ok(format!("GPU us per image: {}", words.join(", ")))
 }

@@ -27,8 +27,7 @@ export class CpuEngine {
   }
 
   decode(bytes: Uint8Array, options: PixelOptions): DecodedImage {
-    const image = this.#call((bindings) => bindings.decode(bytes, options));
-    return { ...withData(image), route: 'wasm' };
+    return withData(this.#call((bindings) => bindings.decode(bytes, options)));
   }
 
   /** Reads no more of the file than it has to. */
@@ -78,7 +77,7 @@ export class CpuEngine {
 }
 
 /** An image with its pixels, which are there unless they were drawn. */
-export function withData(image: WasmImage): Omit<DecodedImage, 'route'> {
+export function withData(image: WasmImage): DecodedImage {
   const { data, ...report } = image;
   if (data === undefined) {
     throw new IsopelError({ kind: 'internal', message: 'the decoder gave no pixels' });

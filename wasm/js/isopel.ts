@@ -1,5 +1,6 @@
 /** The decoder on the calling thread. */
 
+import { untilAborted } from './abort.js';
 import { CpuEngine } from './cpu-engine.js';
 import { IsopelError } from './error.js';
 import { toBytes } from './input.js';
@@ -10,6 +11,7 @@ import type {
   DecodedImageData,
   DecodeOptions,
   DrawOptions,
+  GpuTimes,
   Header,
   InitOptions,
   Input,
@@ -59,16 +61,15 @@ export class Isopel {
 
   /** Decodes one image. The thread is busy meanwhile unless a GPU does it; `IsopelWorker` has threads of its own. */
   async decode(input: Input, options: DecodeOptions = {}): Promise<DecodedImage> {
-    const { signal, backend, ...pixels } = options;
-    signal?.throwIfAborted();
+    const request = this.#withDefaults(options);
+    request.signal?.throwIfAborted();
     const bytes = await toBytes(input);
-    signal?.throwIfAborted();
+    request.signal?.throwIfAborted();
     return this.#routed(
-      backend,
-      () => this.#isLarge(bytes, pixels),
-      () => this.#gpu.decode(bytes, pixels),
-      () => this.#cpu.decode(bytes, pixels),
-      signal,
+      bytes,
+      request,
+      () => untilAborted(this.#gpu.decode(bytes, request), request.signal),
+      () => this.#cpu.decode(bytes, request),
     );
   }
 
@@ -88,40 +89,38 @@ export class Isopel {
     canvas: HTMLCanvasElement | OffscreenCanvas,
     options: DrawOptions = {},
   ): Promise<Report> {
-    const { signal, backend, ...pixels } = options;
-    signal?.throwIfAborted();
+    const request = { ...this.#withDefaults(options), format: 'rgba8' as const };
+    request.signal?.throwIfAborted();
     const bytes = await toBytes(input);
-    signal?.throwIfAborted();
-    const request = { ...pixels, format: 'rgba8' as const };
+    request.signal?.throwIfAborted();
     return this.#routed(
-      backend,
-      () => this.#isLarge(bytes, request),
+      bytes,
+      request,
+      // An abort is answered when this is done, lest the picture comes to the canvas afterwards.
       () => this.#gpu.draw(bytes, request, canvas),
       () => drawToCanvas(this.#cpu.decode(bytes, request), canvas),
-      signal,
     );
   }
 
   /** Decodes many images. One that fails costs no other; results are in the order of the inputs. */
   async decodeBatch(inputs: Iterable<Input>, options: BatchOptions = {}): Promise<BatchResult[]> {
     const { onResult, ...each } = options;
-    const { signal, backend, ...pixels } = each;
+    const { signal, backend, ...pixels } = this.#withDefaults(each);
     const files = [...inputs];
     const results: BatchResult[] = [];
     const add = (result: BatchResult): void => {
       results.push(result);
       onResult?.(result, results.length - 1);
     };
-    const chosen = backend ?? this.#options.backend ?? 'auto';
+    const chosen = backend ?? 'auto';
     const isMuch = files.length >= AUTO_GPU_IMAGES && !isScaled(pixels);
-    const objection = chosen === 'auto' && isMuch ? await this.#gpu.objection() : undefined;
+    const objection = chosen === 'auto' && isMuch ? await this.#gpu.objection(pixels) : undefined;
     const together = chosen === 'webgpu' || (chosen === 'auto' && isMuch && objection === undefined);
     while (results.length < files.length) {
       signal?.throwIfAborted();
       if (together) {
         const chunk = files.slice(results.length, results.length + IMAGES_TOGETHER);
-        const decoded = await this.#decodeTogether(chunk, pixels, chosen === 'auto');
-        signal?.throwIfAborted();
+        const decoded = await untilAborted(this.#decodeTogether(chunk, pixels, chosen === 'auto'), signal);
         decoded.forEach(add);
       } else {
         const file = files[results.length] as Input;
@@ -137,15 +136,32 @@ export class Isopel {
     return results;
   }
 
+  /**
+   * GPU time of each of WebGPU's passes for one image, which is decoded several times for it; `undefined` where the
+   * adapter has no timestamp queries. Of pictures that exceed the GPU's buffers it is the time of the last part.
+   */
+  async profile(input: Input, options: DecodeOptions = {}): Promise<GpuTimes | undefined> {
+    const request = this.#withDefaults(options);
+    request.signal?.throwIfAborted();
+    const bytes = await toBytes(input);
+    return untilAborted(this.#gpu.profile(bytes, request), request.signal);
+  }
+
   /** The name of the GPU that `webgpu` uses. Opens it. */
   async gpuName(): Promise<string> {
-    return this.#gpu.adapterName();
+    return this.#gpu.adapterName(this.#withDefaults({}));
   }
 
   /** Gives all memory back, that of the GPU included. The next call takes new memory. */
   free(): void {
     this.#cpu.free();
     this.#gpu.free();
+  }
+
+  /** A call's options, with those given to `init` where it says nothing. */
+  #withDefaults<T extends DecodeOptions>(options: T): T {
+    const { backend, entropy } = this.#options;
+    return { ...options, backend: options.backend ?? backend, entropy: options.entropy ?? entropy };
   }
 
   /** Whether a GPU would have much to do. At a smaller scale it has nothing to do. */
@@ -159,13 +175,13 @@ export class Isopel {
 
   /** Takes the backend that was asked for; for `auto`, the CPU also does what the GPU can't. */
   async #routed<T extends Report>(
-    asked: DecodeOptions['backend'],
-    isLarge: () => boolean,
+    bytes: Uint8Array,
+    request: DecodeOptions,
     onGpu: () => Promise<T>,
     onCpu: () => T,
-    signal: AbortSignal | undefined,
   ): Promise<T> {
-    switch (asked ?? this.#options.backend ?? 'auto') {
+    const { backend = 'auto', signal } = request;
+    switch (backend) {
       case 'wasm':
         return onCpu();
       case 'webgpu': {
@@ -174,10 +190,10 @@ export class Isopel {
         return result;
       }
       case 'auto': {
-        if (!isLarge()) {
+        if (!this.#isLarge(bytes, request)) {
           return onCpu();
         }
-        const fallback = await this.#gpu.objection();
+        const fallback = await this.#gpu.objection(request);
         signal?.throwIfAborted();
         if (fallback !== undefined) {
           return { ...onCpu(), fallback };
@@ -196,7 +212,7 @@ export class Isopel {
       default:
         throw new IsopelError({
           kind: 'bad-option',
-          message: `backend must be 'auto', 'webgpu' or 'wasm', not ${String(asked)}`,
+          message: `backend must be 'auto', 'webgpu' or 'wasm', not ${String(backend)}`,
         });
     }
   }

@@ -1,6 +1,6 @@
 /** What an `IsopelWorker` and its workers say to each other. */
 
-import type { DecodedImage, DecodeOptions, Header, InitOptions, Limits, Scans } from './types.js';
+import type { DecodedImage, DecodeOptions, GpuTimes, Header, InitOptions, Limits, Scans } from './types.js';
 import type { WasmError } from './wasm-types.js';
 
 /** Bytes, or a blob that the worker reads. */
@@ -8,10 +8,11 @@ export type Payload = Uint8Array | Blob;
 
 export type Request =
   | { task: 'decode'; input: Payload; options: Omit<DecodeOptions, 'signal'> }
+  | { task: 'profile'; input: Payload; options: Omit<DecodeOptions, 'signal'> }
   | { task: 'probe'; input: Payload; options: { limits?: Limits } }
   | { task: 'inspect'; input: Payload; options: { limits?: Limits } };
 
-export type Result = DecodedImage | Header | (Header & Scans);
+export type Result = DecodedImage | Header | (Header & Scans) | GpuTimes | undefined;
 
 export type ToWorker = { start: InitOptions } | Request;
 export type FromWorker = { result: Result } | { error: WasmError };

@@ -8,6 +8,21 @@ export type Input = ArrayBuffer | Uint8Array | Blob | Response;
 /** Who decodes: `auto` takes WebGPU for large work where there is a GPU, else WebAssembly. */
 export type Backend = 'auto' | 'webgpu' | 'wasm';
 
+/**
+ * Where WebGPU decodes entropy: `gpu` in its shaders whatever a file's size, `cpu` in WebAssembly, `auto` where it is
+ * likely to be faster: not on software adapters, and not for less than 100 kB of files at once.
+ */
+export type EntropyPlace = 'auto' | 'cpu' | 'gpu';
+
+/**
+ * Who made the pixels. They are the same.
+ * - `wasm`: WebAssembly. At a smaller `scale` always; `webgpu` then only passes them on.
+ * - `webgpu`: WebAssembly decoded the entropy, the GPU did the rest. That is the way of progressive files, very large
+ *   ones and damaged ones, which the GPU may have tried first.
+ * - `webgpu-whole`: all of it the GPU, from the file's bytes on.
+ */
+export type Route = 'wasm' | 'webgpu' | 'webgpu-whole';
+
 /** The size to decode at, as a fraction of the file's width and height. */
 export type Scale = 1 | 0.5 | 0.25 | 0.125;
 
@@ -57,6 +72,8 @@ export interface PixelOptions {
   /** Damaged files are errors instead of pictures with warnings. */
   strict?: boolean | undefined;
   limits?: Limits | undefined;
+  /** Where WebGPU decodes entropy. Default: the one given to `init`, or else `auto`. No matter to WebAssembly. */
+  entropy?: EntropyPlace | undefined;
   /** Measure the stages; see {@link DecodedImage.timings}. */
   timings?: boolean | undefined;
 }
@@ -91,6 +108,12 @@ export interface Plane {
   stride: number;
 }
 
+/**
+ * Milliseconds of GPU time by pass, in their order: `synchronise`, `join`, `scan` and `write` if the GPU decodes
+ * entropy, `dequant_idct`, `orient`. Browsers round them, most to 0.1 ms.
+ */
+export type GpuTimes = Record<string, number>;
+
 /** What was decoded, and how well. */
 export interface Report {
   /** In pixels, after orientation. */
@@ -111,13 +134,15 @@ export interface Report {
   validRows: number;
   /** Whether the file sent every bit; progressive files may stop before. */
   complete: boolean;
-  /** Who made the pixels. They are the same. At a smaller `scale` it is `wasm`; `webgpu` only passes them on. */
-  route: 'wasm' | 'webgpu';
+  /** Who made the pixels. */
+  route: Route;
   /** Why `auto` did not use WebGPU although the work is large enough. */
   fallback?: string;
   /**
-   * Milliseconds by stage, if asked for: `parse`, `entropy`, `transform`, `color`; on `webgpu` `entropy`, `gpu`, or for
-   * smaller scales `decode`, `gpu`.
+   * Milliseconds by stage, if asked for. Route `wasm`: `parse`, `entropy`, `transform`, `color`. With WebGPU what the
+   * CPU did first and what came then, waiting included: `prepare` (route `webgpu-whole`), `entropy` (`webgpu`) or
+   * `decode` (smaller scales), and `gpu`. What the GPU flags is decoded again in `gpu`. Images of a batch share their
+   * times.
    */
   timings?: Record<string, number>;
 }
@@ -193,6 +218,8 @@ export type WasmSource = string | URL | BufferSource | WebAssembly.Module;
 export interface InitOptions {
   /** Default backend of all calls. Default: `auto`. */
   backend?: Backend | undefined;
+  /** Default place of WebGPU's entropy decoding for all calls. Default: `auto`. */
+  entropy?: EntropyPlace | undefined;
   /** Sources for servers that keep the files elsewhere. */
   wasm?: { cpu?: WasmSource; 'cpu-simd'?: WasmSource; webgpu?: WasmSource } | undefined;
 }

@@ -6,7 +6,7 @@ import type { DecodedImage, Header, PixelOptions, Scans } from './types.js';
 export type WasmOptions = PixelOptions;
 
 /** An image as Rust gives it; without `data` if the pixels went to a canvas. */
-export type WasmImage = Omit<DecodedImage, 'route' | 'fallback' | 'data'> & { data?: Uint8Array<ArrayBuffer> };
+export type WasmImage = Omit<DecodedImage, 'fallback' | 'data'> & { data?: Uint8Array<ArrayBuffer> };
 
 /** A header as Rust gives it. */
 export type WasmHeader = Header & Partial<Scans>;

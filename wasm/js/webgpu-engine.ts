@@ -2,9 +2,9 @@
 
 import { withData } from './cpu-engine.js';
 import { IsopelError, isWasmError } from './error.js';
-import type { BatchResult, DecodedImage, InitOptions, PixelOptions, Report } from './types.js';
+import type { BatchResult, DecodedImage, GpuTimes, InitOptions, PixelOptions, Report } from './types.js';
 import { wasmSource } from './wasm-file.js';
-import type { WasmImage } from './wasm-types.js';
+import type { WasmError } from './wasm-types.js';
 import type { WebGpu } from './webgpu/isopel.js';
 
 export type WebGpuBindings = typeof import('./webgpu/isopel.js');
@@ -22,9 +22,9 @@ export class WebGpuEngine {
   }
 
   /** What stands against using a GPU here without having been asked to; undefined if nothing does. */
-  async objection(): Promise<string | undefined> {
+  async objection(options: PixelOptions): Promise<string | undefined> {
     try {
-      const device = await this.#open();
+      const { device } = await this.#open(options);
       return device.isSoftware ? `the only WebGPU adapter is software (${await adapterName()})` : undefined;
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
@@ -32,8 +32,8 @@ export class WebGpuEngine {
   }
 
   /** Opens the device, if it is not open. */
-  async adapterName(): Promise<string> {
-    await this.#open();
+  async adapterName(options: PixelOptions): Promise<string> {
+    await this.#open(options);
     return adapterName();
   }
 
@@ -46,24 +46,26 @@ export class WebGpuEngine {
   }
 
   async decodeTogether(files: Uint8Array[], options: PixelOptions): Promise<BatchResult[]> {
-    const results = await this.#call((device) => device.decode(files, options));
-    return results.map((result) => {
-      if (isWasmError(result)) {
-        const reason = new IsopelError(result);
-        this.#forgetIfLost(reason);
-        return { status: 'rejected', reason };
-      }
-      return { status: 'fulfilled', value: { ...withData(result), route: routeOf(result) } };
+    return this.#call(options, async (device, errorOf) => {
+      const results = await device.decode(files, options);
+      return results.map((result) =>
+        isWasmError(result)
+          ? { status: 'rejected', reason: errorOf(result) }
+          : { status: 'fulfilled', value: withData(result) },
+      );
     });
   }
 
   async draw(bytes: Uint8Array, options: PixelOptions, canvas: HTMLCanvasElement | OffscreenCanvas): Promise<Report> {
-    const image: WasmImage = await this.#call((device) =>
+    return this.#call(options, (device) =>
       typeof OffscreenCanvas !== 'undefined' && canvas instanceof OffscreenCanvas
         ? device.drawToOffscreenCanvas(bytes, options, canvas)
         : device.drawToCanvas(bytes, options, canvas as HTMLCanvasElement),
     );
-    return { ...image, route: routeOf(image) };
+  }
+
+  async profile(bytes: Uint8Array, options: PixelOptions): Promise<GpuTimes | undefined> {
+    return this.#call(options, (device) => device.profile(bytes, options));
   }
 
   /** Gives device and memory back; the next call opens them again. */
@@ -73,18 +75,31 @@ export class WebGpuEngine {
     this.#bindings = undefined;
   }
 
-  async #open(): Promise<WebGpu> {
-    this.#device ??= this.#openDevice();
-    try {
-      return await this.#device;
-    } catch (error) {
-      // An adapter may be plugged in, or a driver come back, before the next call.
-      this.#device = undefined;
-      throw error;
+  /** The open device; another if that one was opened for less. */
+  async #open(options: PixelOptions): Promise<OpenDevice> {
+    for (;;) {
+      const opening = (this.#device ??= this.#openDevice(options));
+      const forget = (): void => {
+        // Others may have done so already, and opened the next.
+        if (this.#device === opening) {
+          this.#device = undefined;
+        }
+      };
+      try {
+        const device = await opening;
+        if (!device.lacksPassesFor(options)) {
+          return { device, forget };
+        }
+        forget();
+      } catch (error) {
+        // An adapter may be plugged in, or a driver come back, before the next call.
+        forget();
+        throw error;
+      }
     }
   }
 
-  async #openDevice(): Promise<WebGpu> {
+  async #openDevice(options: PixelOptions): Promise<WebGpu> {
     if (typeof navigator === 'undefined' || !('gpu' in navigator)) {
       throw new IsopelError({ kind: 'webgpu-unavailable', message: 'this browser has no WebGPU' });
     }
@@ -94,16 +109,26 @@ export class WebGpuEngine {
       this.#bindings = bindings;
     }
     try {
-      return await this.#bindings.WebGpu.open();
+      return await this.#bindings.WebGpu.open(options);
     } catch (error) {
       throw isWasmError(error) ? new IsopelError(error) : error;
     }
   }
 
-  async #call<T>(work: (device: WebGpu) => Promise<T>): Promise<T> {
-    const device = await this.#open();
+  async #call<T>(
+    options: PixelOptions,
+    work: (device: WebGpu, errorOf: (error: WasmError) => IsopelError) => Promise<T>,
+  ): Promise<T> {
+    const { device, forget } = await this.#open(options);
+    const errorOf = (error: WasmError): IsopelError => {
+      // A lost device does not come back; the next call opens another.
+      if (error.kind === 'device-lost') {
+        forget();
+      }
+      return new IsopelError(error);
+    };
     try {
-      return await work(device);
+      return await work(device, errorOf);
     } catch (error) {
       if (error instanceof WebAssembly.RuntimeError) {
         this.free();
@@ -112,26 +137,15 @@ export class WebGpuEngine {
           message: `isopel failed, or had not enough memory: ${error.message}`,
         });
       }
-      if (!isWasmError(error)) {
-        throw error;
-      }
-      const reason = new IsopelError(error);
-      this.#forgetIfLost(reason);
-      throw reason;
-    }
-  }
-
-  /** A lost device does not come back; the next call opens another. */
-  #forgetIfLost(error: IsopelError): void {
-    if (error.kind === 'device-lost') {
-      this.#device = undefined;
+      throw isWasmError(error) ? errorOf(error) : error;
     }
   }
 }
 
-/** Smaller scales are decoded on the CPU, and the GPU only takes the pixels to their place. */
-function routeOf({ scale }: WasmImage): 'wasm' | 'webgpu' {
-  return scale === 1 ? 'webgpu' : 'wasm';
+/** A device, and how to make the next call open another. */
+interface OpenDevice {
+  device: WebGpu;
+  forget(): void;
 }
 
 /** What the browser tells of the adapter that is preferred for high performance. */

@@ -11,6 +11,7 @@ import type {
   DecodedImageData,
   DecodeOptions,
   DrawOptions,
+  GpuTimes,
   Header,
   InitOptions,
   Input,
@@ -96,6 +97,11 @@ export class IsopelWorker {
       return result;
     });
     return Promise.all(work);
+  }
+
+  /** As `Isopel.profile`. */
+  async profile(input: Input, options: DecodeOptions & Transfer = {}): Promise<GpuTimes | undefined> {
+    return (await this.#ask('profile', input, options)) as GpuTimes | undefined;
   }
 
   /** Ends all threads. Calls that are not done are rejected, and so are later ones. */

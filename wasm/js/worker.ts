@@ -3,7 +3,7 @@
 import { IsopelError, toPlainError } from './error.js';
 import { Isopel } from './isopel.js';
 import type { FromWorker, Port, Request, Result, ToWorker } from './protocol.js';
-import type { InitOptions } from './types.js';
+import type { DecodedImage, InitOptions } from './types.js';
 // Not loaded on demand: not every bundler can split a worker's code. Its WebAssembly file is.
 import * as webgpuBindings from './webgpu/isopel.js';
 
@@ -25,7 +25,7 @@ function serve(port: Port): void {
       return;
     }
     void answer(request).then((reply) => {
-      port.post(reply, 'result' in reply && 'data' in reply.result ? [reply.result.data.buffer] : []);
+      port.post(reply, 'result' in reply && isImage(reply.result) ? [reply.result.data.buffer] : []);
     });
   });
 }
@@ -44,11 +44,17 @@ async function perform(request: Request): Promise<Result> {
   switch (request.task) {
     case 'decode':
       return isopel.decode(request.input, request.options);
+    case 'profile':
+      return isopel.profile(request.input, request.options);
     case 'probe':
       return isopel.probe(request.input, request.options);
     case 'inspect':
       return isopel.inspect(request.input, request.options);
   }
+}
+
+function isImage(result: Result): result is DecodedImage {
+  return (result as Partial<DecodedImage> | undefined)?.data instanceof Uint8Array;
 }
 
 /** Once; after a failure the next request tries again. */

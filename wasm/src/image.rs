@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use isopel_core::{Report, Warning};
+use isopel_core::{Report, Route, Warning};
 use js_sys::{Array, Object, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
 
@@ -35,6 +35,8 @@ extern "C" {
     fn set_valid_rows(this: &JsImage, rows: u32);
     #[wasm_bindgen(method, setter, structural)]
     fn set_complete(this: &JsImage, complete: bool);
+    #[wasm_bindgen(method, setter, structural)]
+    fn set_route(this: &JsImage, route: &str);
     #[wasm_bindgen(method, setter, structural)]
     pub fn set_timings(this: &JsImage, timings: &Object);
 }
@@ -71,7 +73,17 @@ pub(crate) fn describe(report: &Report, data: Option<&Uint8Array>) -> JsImage {
     image.set_warnings(&warnings(&report.warnings));
     image.set_valid_rows(report.valid_rows);
     image.set_complete(report.complete);
+    image.set_route(route_name(report.route));
     image
+}
+
+/// Who made the pixels.
+fn route_name(route: Route) -> &'static str {
+    match route {
+        Route::WgpuWhole => "webgpu-whole",
+        Route::WgpuFromCoefficients => "webgpu",
+        _ => "wasm",
+    }
 }
 
 /// Warnings as objects.

@@ -26,6 +26,8 @@ extern "C" {
     fn strict(this: &JsOptions) -> Option<bool>;
     #[wasm_bindgen(method, getter, structural)]
     fn limits(this: &JsOptions) -> Option<JsLimits>;
+    #[wasm_bindgen(method, getter, structural)]
+    fn entropy(this: &JsOptions) -> JsValue;
     #[wasm_bindgen(method, getter, structural, js_name = timings)]
     fn wants_timings(this: &JsOptions) -> Option<bool>;
 
@@ -52,6 +54,14 @@ extern "C" {
     fn max_pixels_per_byte(this: &JsLimits) -> JsValue;
 }
 
+/// Where WebGPU's entropy decoding runs: what needs its passes more comes later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum EntropyPlace {
+    Cpu,
+    Auto,
+    Gpu,
+}
+
 /// No more can be addressed with certainty: a WebAssembly memory has 4 GiB, and one object at most half of it.
 const ADDRESSABLE: u64 = (1 << 31) - 1;
 
@@ -61,8 +71,22 @@ impl JsOptions {
         self.wants_timings() == Some(true)
     }
 
+    /// Where entropy decoding runs if it is WebGPU that decodes.
+    pub(crate) fn entropy_place(&self) -> Result<EntropyPlace, JsError> {
+        let value = self.entropy();
+        match value.as_string().as_deref() {
+            None if value.is_undefined() || value.is_null() => Ok(EntropyPlace::Auto),
+            Some("auto") => Ok(EntropyPlace::Auto),
+            Some("cpu") => Ok(EntropyPlace::Cpu),
+            Some("gpu") => Ok(EntropyPlace::Gpu),
+            _ => Err(bad("entropy", "'auto', 'cpu' or 'gpu'", &value)),
+        }
+    }
+
     /// Core's options. The default format is RGBA, which canvases take.
     pub(crate) fn decode_options(&self) -> Result<DecodeOptions, JsError> {
+        // Wrong for one backend is wrong for all.
+        self.entropy_place()?;
         let strictness = if self.strict() == Some(true) { Strictness::Strict } else { Strictness::Lenient };
         Ok(DecodeOptions::default()
             .region(self.region_request()?)

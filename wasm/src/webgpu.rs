@@ -1,34 +1,58 @@
 //! The WebGPU backend's part of the surface.
 
+mod canvas;
+mod profile;
+
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
 use isopel_core::cpu::{HostBuffer, HostTarget};
-use isopel_core::{Backend, Codestream, DecodeOptions, DecodePlan, Error, Job, LimitError, Outcome, Scale};
-use isopel_wgpu::{WgpuAfter, WgpuBackend, WgpuOptions, WgpuTarget, wgpu};
-use js_sys::{Array, Uint8Array};
+use isopel_core::{Codestream, DecodeOptions, DecodePlan, Error, Job, LimitError, Outcome, Report, Route, Size};
+use isopel_wgpu::{
+    EntropyDecoding, SubmitOptions, WgpuAfter, WgpuBackend, WgpuOptions, WgpuTarget, WgpuUnavailable, wgpu,
+};
+use js_sys::{Array, Object, Uint8Array};
 use wasm_bindgen::prelude::*;
 use web_sys::{HtmlCanvasElement, OffscreenCanvas};
 
 use crate::error::JsError;
 use crate::image::{self, JsImage};
 use crate::now;
-use crate::options::JsOptions;
+use crate::options::{EntropyPlace, JsOptions};
 
 /// An open device.
 #[wasm_bindgen]
 pub struct WebGpu {
     backend: Rc<WgpuBackend>,
+    opened_for: EntropyPlace,
 }
 
 #[wasm_bindgen]
 impl WebGpu {
-    /// Opens the browser's preferred adapter and tests it.
-    pub async fn open() -> Result<WebGpu, JsValue> {
-        match WgpuBackend::request(&WgpuOptions::default()).await {
-            Ok(backend) => Ok(WebGpu { backend: Rc::new(backend) }),
+    /// Opens the browser's preferred adapter and tests it. Passes that the options can do without are not compiled.
+    pub async fn open(options: JsOptions) -> Result<WebGpu, JsValue> {
+        let place = options.entropy_place()?;
+        let options = WgpuOptions::default();
+        let mut opened = WgpuBackend::request(&options.clone().entropy(place.into())).await;
+        if let Err(WgpuUnavailable::SelfTest { .. } | WgpuUnavailable::Limits { .. }) = opened {
+            // Without entropy decoding the rest may be right.
+            opened = WgpuBackend::request(&options.entropy(EntropyDecoding::Cpu)).await;
+        }
+        match opened {
+            Ok(backend) => Ok(WebGpu { backend: Rc::new(backend), opened_for: place }),
             Err(error) => Err(JsError::new("webgpu-unavailable", error.to_string()).into()),
         }
+    }
+
+    /// Whether opening it once more could give passes that the options ask for, and that it lacks.
+    #[wasm_bindgen(js_name = lacksPassesFor)]
+    pub fn lacks_passes_for(&self, options: &JsOptions) -> bool {
+        // Wrong options are told to those who decode.
+        options.entropy_place().is_ok_and(|place| place > self.opened_for) && !self.backend.decodes_entropy()
     }
 
     /// Whether the adapter is software: slower than decoding without it.
@@ -40,10 +64,10 @@ impl WebGpu {
     /// Decodes files together and reads their pixels back. Gives, for each file, a `DecodedImage` or an error object.
     #[wasm_bindgen(unchecked_return_type = "Promise<Array<WasmImage | WasmError>>")]
     pub fn decode(&self, files: Vec<Uint8Array>, options: &JsOptions) -> Result<js_sys::Promise, JsValue> {
-        let decode_options = options.decode_options()?;
-        let (backend, timings) = (self.backend.clone(), options.timings());
+        let request = Request::read(options)?;
+        let backend = self.backend.clone();
         Ok(wasm_bindgen_futures::future_to_promise(async move {
-            let results = decode_together(&backend, files, &decode_options, timings).await;
+            let results = decode_together(&backend, files, &request).await;
             Ok(results
                 .into_iter()
                 .map(|result| result.map_or_else(JsValue::from, JsValue::from))
@@ -60,12 +84,11 @@ impl WebGpu {
         options: &JsOptions,
         canvas: HtmlCanvasElement,
     ) -> Result<js_sys::Promise, JsValue> {
-        let resize = |width, height| {
-            canvas.set_width(width);
-            canvas.set_height(height);
-            wgpu::SurfaceTarget::Canvas(canvas.clone())
-        };
-        self.draw(file, options, resize)
+        self.draw(file, options, move |size| {
+            canvas.set_width(size.width);
+            canvas.set_height(size.height);
+            wgpu::SurfaceTarget::Canvas(canvas)
+        })
     }
 
     /// Decodes into an offscreen canvas; its size becomes the picture's. Nothing is read back.
@@ -76,92 +99,99 @@ impl WebGpu {
         options: &JsOptions,
         canvas: OffscreenCanvas,
     ) -> Result<js_sys::Promise, JsValue> {
-        let resize = |width, height| {
-            canvas.set_width(width);
-            canvas.set_height(height);
-            wgpu::SurfaceTarget::OffscreenCanvas(canvas.clone())
-        };
-        self.draw(file, options, resize)
+        self.draw(file, options, move |size| {
+            canvas.set_width(size.width);
+            canvas.set_height(size.height);
+            wgpu::SurfaceTarget::OffscreenCanvas(canvas)
+        })
     }
 
-    /// Everything up to the submission happens in one task of the page: a canvas' texture lives no longer.
+    /// GPU time of each pass for one file, in milliseconds by name; `undefined` if the device can't measure it.
+    #[wasm_bindgen(unchecked_return_type = "Promise<Record<string, number> | undefined>")]
+    pub fn profile(&self, file: Uint8Array, options: &JsOptions) -> Result<js_sys::Promise, JsValue> {
+        let request = Request::read(options)?;
+        let backend = self.backend.clone();
+        Ok(wasm_bindgen_futures::future_to_promise(async move {
+            Ok(profile::profile(&backend, shared(&file), &request).await?.into())
+        }))
+    }
+
     fn draw(
         &self,
         file: Uint8Array,
         options: &JsOptions,
-        resize: impl FnOnce(u32, u32) -> wgpu::SurfaceTarget<'static>,
+        resize: impl FnOnce(Size) -> wgpu::SurfaceTarget<'static> + 'static,
     ) -> Result<js_sys::Promise, JsValue> {
-        let start = now();
-        let decode_options = options.decode_options()?;
-        let jpeg = shared(&file);
-        let codestream = Codestream::parse(&jpeg, &decode_options.limits).map_err(JsError::from)?;
-        let size = DecodePlan::new(&codestream, &decode_options).map_err(JsError::from)?.output_size();
-        let device = self.backend.device();
-        let largest = device.limits().max_texture_dimension_2d;
-        if size.width > largest || size.height > largest {
-            let message = format!("{size} pixels are too many for a canvas; this GPU draws {largest} a side at most");
-            return Err(JsError::new("canvas-too-large", message).into());
-        }
-
-        let errors = device.push_error_scope(wgpu::ErrorFilter::Validation);
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-        let surface = instance.create_surface(resize(size.width, size.height)).map_err(|error| {
-            JsError::new("canvas-unavailable", format!("the canvas gives no WebGPU context: {error}"))
-        })?;
-        surface.configure(
-            device,
-            &wgpu::SurfaceConfiguration {
-                usage: wgpu::TextureUsages::COPY_DST | wgpu::TextureUsages::RENDER_ATTACHMENT,
-                format: wgpu::TextureFormat::Rgba8Unorm,
-                color_space: wgpu::SurfaceColorSpace::Auto,
-                width: size.width,
-                height: size.height,
-                present_mode: wgpu::PresentMode::Fifo,
-                desired_maximum_frame_latency: 2,
-                alpha_mode: wgpu::CompositeAlphaMode::Opaque,
-                view_formats: Vec::new(),
-            },
-        );
-        let frame = match surface.get_current_texture() {
-            wgpu::CurrentSurfaceTexture::Success(frame) | wgpu::CurrentSurfaceTexture::Suboptimal(frame) => frame,
-            other => {
-                let message = format!("the canvas gives no texture: {other:?}");
-                return Err(JsError::new("canvas-unavailable", message).into());
-            }
-        };
-        let target = WgpuTarget::Texture(frame.texture.clone());
-        let job = Job { jpeg: jpeg.clone(), options: decode_options, target };
-        let submission = self.backend.submit(vec![job], WgpuAfter::Queue);
-        self.backend.queue().present(frame);
-        let queued = now();
-        let (timings, errors) = (options.timings(), errors.pop());
+        let request = Request::read(options)?;
+        let backend = self.backend.clone();
         Ok(wasm_bindgen_futures::future_to_promise(async move {
-            submission.fence().finished().await;
-            if let Some(error) = errors.await {
-                return Err(JsError::new("device-failed", error.to_string()).into());
-            }
-            let js_image = only(submission.wait())?;
-            if timings {
-                js_image.set_timings(&image::timings(&[
-                    (cpu_stage(&decode_options), queued.saturating_sub(start)),
-                    ("gpu", now().saturating_sub(queued)),
-                ]));
-            }
-            Ok(js_image.into())
+            Ok(canvas::draw(&backend, shared(&file), &request, resize).await?.into())
         }))
     }
 }
 
-/// What is done before the GPU gets its work.
-fn cpu_stage(options: &DecodeOptions) -> &'static str {
-    if options.scale == Scale::Full { "entropy" } else { "decode" }
+impl From<EntropyPlace> for EntropyDecoding {
+    fn from(place: EntropyPlace) -> Self {
+        match place {
+            EntropyPlace::Cpu => EntropyDecoding::Cpu,
+            EntropyPlace::Auto => EntropyDecoding::Auto,
+            EntropyPlace::Gpu => EntropyDecoding::Gpu,
+        }
+    }
 }
 
-fn only(outcomes: Vec<Outcome>) -> Result<JsImage, JsError> {
-    match outcomes.into_iter().next().map(|outcome| outcome.result) {
-        Some(Ok(report)) => Ok(image::describe(&report, None)),
-        Some(Err(error)) => Err(error.into()),
-        None => Err(JsError::new("device-lost", "the device was lost before it answered".to_string())),
+/// What is asked of some files.
+struct Request {
+    options: DecodeOptions,
+    submit_options: SubmitOptions,
+    timings: bool,
+}
+
+impl Request {
+    fn read(options: &JsOptions) -> Result<Self, JsError> {
+        Ok(Request {
+            options: options.decode_options()?,
+            submit_options: SubmitOptions::default().entropy(options.entropy_place()?.into()),
+            timings: options.timings(),
+        })
+    }
+}
+
+/// A submission that is done.
+struct Done {
+    outcomes: Vec<Outcome>,
+    /// What the CPU did before the GPU had its first work, and what came then, decoding flagged pictures again included.
+    on_cpu: Duration,
+    on_gpu: Duration,
+}
+
+impl Done {
+    async fn wait_for(backend: &WgpuBackend, jobs: Vec<Job<WgpuTarget>>, request: &Request) -> Self {
+        let start = now();
+        let mut submitting = pin!(backend.submit_async(jobs, WgpuAfter::Queue, &request.submit_options));
+        // The first poll goes as far as there is something to wait for.
+        let first = poll_fn(|context| Poll::Ready(submitting.as_mut().poll(context))).await;
+        let queued = now();
+        let submission = match first {
+            Poll::Ready(submission) => submission,
+            Poll::Pending => submitting.await,
+        };
+        submission.fence().finished().await;
+        Done { outcomes: submission.wait(), on_cpu: queued.saturating_sub(start), on_gpu: now().saturating_sub(queued) }
+    }
+
+    fn timings(&self, report: &Report) -> Object {
+        let on_cpu = match report.route {
+            Route::WgpuWhole => "prepare",
+            Route::WgpuFromCoefficients => "entropy",
+            _ => "decode",
+        };
+        image::timings(&[(on_cpu, self.on_cpu), ("gpu", self.on_gpu)])
+    }
+
+    /// Whose outcomes are missing.
+    fn unanswered() -> JsError {
+        JsError::new("device-lost", "the device was lost before it answered".to_string())
     }
 }
 
@@ -169,21 +199,19 @@ fn only(outcomes: Vec<Outcome>) -> Result<JsImage, JsError> {
 async fn decode_together(
     backend: &WgpuBackend,
     files: Vec<Uint8Array>,
-    options: &DecodeOptions,
-    timings: bool,
+    request: &Request,
 ) -> Vec<Result<JsImage, JsError>> {
-    let start = now();
     let mut buffers = Vec::new();
     let mut jobs = Vec::new();
     let mut places = Vec::new();
     let mut results: Vec<Option<Result<JsImage, JsError>>> = Vec::new();
     for file in files {
         let jpeg = shared(&file);
-        match pixel_memory(&jpeg, options) {
+        match pixel_memory(&jpeg, &request.options) {
             Ok(pixels) => {
                 let buffer = HostBuffer::new(pixels);
                 let target = WgpuTarget::Host(HostTarget::packed(buffer.clone()));
-                jobs.push(Job { jpeg, options: *options, target });
+                jobs.push(Job { jpeg, options: request.options, target });
                 buffers.push(buffer);
                 places.push(results.len());
                 results.push(None);
@@ -191,23 +219,18 @@ async fn decode_together(
             Err(error) => results.push(Some(Err(error))),
         }
     }
-    let submission = backend.submit(jobs, WgpuAfter::Queue);
-    let queued = now();
-    submission.fence().finished().await;
-    let times =
-        timings.then(|| [(cpu_stage(options), queued.saturating_sub(start)), ("gpu", now().saturating_sub(queued))]);
-    for outcome in submission.wait() {
+    let mut done = Done::wait_for(backend, jobs, request).await;
+    for outcome in std::mem::take(&mut done.outcomes) {
         let result = outcome.result.map_err(JsError::from).map(|report| {
             let js_image = image::describe(&report, Some(&Uint8Array::from(buffers[outcome.index].lock().as_slice())));
-            if let Some(times) = &times {
-                js_image.set_timings(&image::timings(times));
+            if request.timings {
+                js_image.set_timings(&done.timings(&report));
             }
             js_image
         });
         results[places[outcome.index]] = Some(result);
     }
-    let unanswered = || Err(JsError::new("device-lost", "the device was lost before it answered".to_string()));
-    results.into_iter().map(|result| result.unwrap_or_else(unanswered)).collect()
+    results.into_iter().map(|result| result.unwrap_or_else(|| Err(Done::unanswered()))).collect()
 }
 
 /// Memory for a request's pixels. Not having it must be an error: if the instance stopped in here, nobody would tell
@@ -231,4 +254,19 @@ fn shared(file: &Uint8Array) -> Arc<[u8]> {
         file.copy_to(bytes);
     }
     bytes
+}
+
+/// Runs `work` at once, and waits for what the device finds wrong with it.
+async fn checked<R>(device: &wgpu::Device, work: impl FnOnce() -> Result<R, JsError>) -> Result<R, JsError> {
+    let scopes =
+        [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory].map(|filter| device.push_error_scope(filter));
+    let result = work();
+    let errors: Vec<_> = scopes.into_iter().rev().map(|scope| scope.pop()).collect();
+    let result = result?;
+    for error in errors {
+        if let Some(error) = error.await {
+            return Err(JsError::new("device-failed", error.to_string()));
+        }
+    }
+    Ok(result)
 }

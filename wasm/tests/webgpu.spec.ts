@@ -2,20 +2,38 @@
 
 import { expect, test } from '@playwright/test';
 import { regions, scaledPictures, storedPictures, uprightPictures } from './corpus.js';
-import { PACKAGE, wrongPictures } from './pages.js';
+import { decodeAll, PACKAGE } from './pages.js';
 
 test.beforeEach(({ page }) => page.goto('/'));
 
 test('stored pictures are libjpeg-turbo’s to the byte', async ({ page }) => {
-  expect(await wrongPictures(page, storedPictures(), 'webgpu')).toEqual([]);
+  const { wrong, routes } = await decodeAll(page, storedPictures(), 'webgpu', 'cpu');
+  expect(wrong).toEqual([]);
+  expect(routes).toEqual({ webgpu: storedPictures().length });
+});
+
+test('stored pictures are the same with entropy decoding on the GPU', async ({ page }) => {
+  const { wrong, routes } = await decodeAll(page, storedPictures(), 'webgpu', 'gpu');
+  expect(wrong).toEqual([]);
+  console.log('routes of stored pictures:', routes);
+  expect(routes['webgpu-whole']).toBeGreaterThan(storedPictures().length / 2);
 });
 
 test('upright pictures and regions are libjpeg-turbo’s to the byte', async ({ page }) => {
-  expect(await wrongPictures(page, [...uprightPictures(), ...regions()], 'webgpu')).toEqual([]);
+  const pictures = [...uprightPictures(), ...regions()];
+  expect((await decodeAll(page, pictures, 'webgpu', 'cpu')).wrong).toEqual([]);
+});
+
+test('upright pictures and regions are the same with entropy decoding on the GPU', async ({ page }) => {
+  const pictures = [...uprightPictures(), ...regions()];
+  const { wrong, routes } = await decodeAll(page, pictures, 'webgpu', 'gpu');
+  expect(wrong).toEqual([]);
+  console.log('routes of upright pictures and regions:', routes);
+  expect(routes['webgpu-whole']).toBeGreaterThan(pictures.length / 2);
 });
 
 test('smaller pictures are libjpeg-turbo’s to the byte', async ({ page }) => {
-  expect(await wrongPictures(page, scaledPictures(), 'webgpu')).toEqual([]);
+  expect((await decodeAll(page, scaledPictures(), 'webgpu')).wrong).toEqual([]);
 });
 
 test('smaller pictures are made on the CPU, and drawn and batched on the GPU', async ({ page }) => {
@@ -65,6 +83,163 @@ test('a canvas is drawn on the GPU', async ({ page }) => {
     return wrong;
   }, PACKAGE);
   expect(result).toEqual([0, 0, 0, 0]);
+});
+
+test('each file goes the way that is fit for it, and has the CPU’s pixels and warnings', async ({ page }) => {
+  const result = await page.evaluate(async (url) => {
+    const { init } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init({ backend: 'webgpu', entropy: 'gpu' });
+    const bytesOf = async (name: string): Promise<Uint8Array<ArrayBuffer>> =>
+      new Uint8Array(await (await fetch(`/samples/${name}.jpg`)).arrayBuffer());
+    const names = ['gray', 'restart', 'cmyk', 'portrait-exif6', 'progressive', 'truncated'];
+    const files: Record<string, Uint8Array<ArrayBuffer>> = {};
+    for (const name of names) {
+      files[name] = await bytesOf(name);
+    }
+    // Damage that only who decodes the entropy finds.
+    const garbled = await bytesOf('gray');
+    files['garbled'] = garbled.fill(0x55, garbled.length >> 1, (garbled.length >> 1) + 40);
+    const ways: Record<string, unknown> = {};
+    for (const [name, file] of Object.entries(files)) {
+      const [onGpu, onCpu] = [await isopel.decode(file), await isopel.decode(file, { backend: 'wasm' })];
+      const same = onGpu.data.length === onCpu.data.length && onGpu.data.every((value, at) => value === onCpu.data[at]);
+      const sameReport = JSON.stringify([onGpu.warnings, onGpu.validRows, onGpu.planes]);
+      const otherReport = JSON.stringify([onCpu.warnings, onCpu.validRows, onCpu.planes]);
+      ways[name] = [onGpu.route, same, sameReport === otherReport, onGpu.warnings.length > 0];
+    }
+    return ways;
+  }, PACKAGE);
+  const [whole, again] = [
+    ['webgpu-whole', true, true, false],
+    ['webgpu', true, true, true],
+  ];
+  expect(result).toEqual({
+    gray: whole,
+    restart: whole,
+    cmyk: whole,
+    'portrait-exif6': whole,
+    progressive: ['webgpu', true, true, false],
+    truncated: again,
+    garbled: again,
+  });
+});
+
+test('several decodes at once each get their own picture', async ({ page }) => {
+  const result = await page.evaluate(async (url) => {
+    const { init } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init({ backend: 'webgpu' });
+    const equal = (one: ArrayLike<number>, other: ArrayLike<number>): boolean =>
+      one.length === other.length && Array.from(one).every((value, at) => value === other[at]);
+    const names = ['gray', 'restart', 'cmyk', 'progressive', 'truncated'];
+    const files = await Promise.all(names.map(async (name) => (await fetch(`/samples/${name}.jpg`)).blob()));
+    const expected = await Promise.all(files.map((file) => isopel.decode(file, { backend: 'wasm' })));
+    const singles = files.flatMap((file) =>
+      (['gpu', 'cpu', 'gpu'] as const).map((entropy) => isopel.decode(file, { entropy })),
+    );
+    const batches = [0, 1].map(() => isopel.decodeBatch(files, { entropy: 'gpu' }));
+    const canvases = files.map(() => new OffscreenCanvas(1, 1));
+    const drawing = files.map((file, at) =>
+      isopel.decodeToCanvas(file, canvases[at] as OffscreenCanvas, { entropy: 'gpu' }),
+    );
+    const wrong: string[] = [];
+    (await Promise.all(singles)).forEach((image, at) => {
+      if (!equal(image.data, expected[Math.floor(at / 3)]!.data)) {
+        wrong.push(`single ${names[Math.floor(at / 3)]} by ${image.route}`);
+      }
+    });
+    for (const batch of await Promise.all(batches)) {
+      batch.forEach((one, at) => {
+        if (one.status !== 'fulfilled' || !equal(one.value.data, expected[at]!.data)) {
+          wrong.push(`of a batch ${names[at]}`);
+        }
+      });
+    }
+    (await Promise.all(drawing)).forEach(({ width, height, route }, at) => {
+      const copy = new OffscreenCanvas(width, height).getContext('2d')!;
+      copy.drawImage(canvases[at]!, 0, 0);
+      if (!equal(copy.getImageData(0, 0, width, height).data, expected[at]!.data)) {
+        wrong.push(`drawn ${names[at]} by ${route}`);
+      }
+    });
+    return wrong;
+  }, PACKAGE);
+  expect(result).toEqual([]);
+});
+
+test('the device is opened again for a call that needs more of its passes, and only then', async ({ page }) => {
+  const result = await page.evaluate(async (url) => {
+    const adapter = (globalThis as unknown as { GPUAdapter: { prototype: AdapterLike } }).GPUAdapter.prototype;
+    const requestDevice = adapter.requestDevice;
+    let devices = 0;
+    adapter.requestDevice = function (this: AdapterLike, ...rest: unknown[]) {
+      devices += 1;
+      return requestDevice.apply(this, rest);
+    };
+    const { init } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init({ backend: 'webgpu' });
+    const file = await (await fetch('/samples/gray.jpg')).blob();
+    const found: [string, number][] = [];
+    for (const entropy of [undefined, 'cpu', 'gpu', undefined, 'gpu'] as const) {
+      const several = await Promise.all([isopel.decode(file, { entropy }), isopel.decode(file, { entropy })]);
+      found.push([several.map(({ route }) => route).join(), devices]);
+    }
+    return found;
+  }, PACKAGE);
+  expect(result).toEqual([
+    ['webgpu,webgpu', 1],
+    ['webgpu,webgpu', 1],
+    ['webgpu-whole,webgpu-whole', 2],
+    ['webgpu,webgpu', 2],
+    ['webgpu-whole,webgpu-whole', 2],
+  ]);
+});
+
+test('a place of entropy decoding that there is not is a wrong option, for each backend', async ({ page }) => {
+  const kinds = await page.evaluate(async (url) => {
+    const { init } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init();
+    const file = await (await fetch('/samples/gray.jpg')).blob();
+    const decode = async (backend: 'wasm' | 'webgpu'): Promise<string> =>
+      isopel.decode(file, { backend, entropy: 'fpga' as 'gpu' }).then(
+        () => 'decoded',
+        (error: unknown) => (error as { kind: string }).kind,
+      );
+    return [await decode('wasm'), await decode('webgpu')];
+  }, PACKAGE);
+  expect(kinds).toEqual(['bad-option', 'bad-option']);
+});
+
+test('the GPU’s passes are timed one by one, on a worker too', async ({ page }) => {
+  const result = await page.evaluate(async (url) => {
+    const { init, IsopelWorker } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init();
+    const worker = new IsopelWorker({ threads: 1, entropy: 'gpu' });
+    const file = await (await fetch('/samples/gray.jpg')).blob();
+    const onCpu = await isopel.profile(file, { entropy: 'cpu' });
+    const onGpu = await worker.profile(file);
+    const kind = await isopel.profile(new Blob(['no picture'])).catch((error: { kind: string }) => error.kind);
+    worker.free();
+    return { onCpu, onGpu, kind };
+  }, PACKAGE);
+  expect(Object.keys(result.onCpu ?? {})).toEqual(['dequant_idct', 'orient']);
+  expect(Object.keys(result.onGpu ?? {})).toEqual(['synchronise', 'join', 'scan', 'write', 'dequant_idct', 'orient']);
+  expect(Object.values(result.onGpu ?? {}).reduce((sum, time) => sum + time, 0)).toBeGreaterThan(0);
+  expect(result.kind).toBe('not-jpeg');
+});
+
+test('without timestamp queries there are no times of passes', async ({ page }) => {
+  const result = await page.evaluate(async (url) => {
+    const features = (globalThis as unknown as { GPUSupportedFeatures: { prototype: { has(name: string): boolean } } })
+      .GPUSupportedFeatures.prototype;
+    const has = features.has;
+    features.has = function (this: unknown, name: string) {
+      return name !== 'timestamp-query' && has.call(this, name);
+    };
+    const { init } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init();
+    return { times: await isopel.profile(await (await fetch('/samples/gray.jpg')).blob()) };
+  }, PACKAGE);
+  expect(result.times).toBeUndefined();
 });
 
 test('a batch with a bad file has a result for each', async ({ page }) => {
@@ -159,6 +334,45 @@ test('a lost device is named, and the next call opens another', async ({ page })
   expect(result.devices).toBe(3);
 });
 
+test('a device that is lost while the GPU’s flags are awaited costs an error or nothing, and never a wrong picture', async ({
+  page,
+}) => {
+  const result = await page.evaluate(async (url) => {
+    const devices: GPUDeviceLike[] = [];
+    const adapter = (globalThis as unknown as { GPUAdapter: { prototype: AdapterLike } }).GPUAdapter.prototype;
+    const requestDevice = adapter.requestDevice;
+    adapter.requestDevice = async function (this: AdapterLike, ...rest: unknown[]) {
+      const device = await requestDevice.apply(this, rest);
+      devices.push(device);
+      return device;
+    };
+    const { init } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init({ backend: 'webgpu', entropy: 'gpu' });
+    const file = await (await fetch('/samples/gray.jpg')).blob();
+    const expected = (await isopel.decode(file)).data;
+    const outcomes: string[] = [];
+    for (const delay of [0, 1, 5, 20, 60]) {
+      await isopel.decode(file);
+      const several = Array.from({ length: 3 }, () => isopel.decode(file));
+      await new Promise((resolve) => setTimeout(resolve, delay));
+      devices.at(-1)?.destroy();
+      for (const decoding of several) {
+        outcomes.push(
+          await decoding.then(
+            ({ data }) => (data.every((value, at) => value === expected[at]) ? 'right' : 'wrong'),
+            (error: unknown) => (error as { kind: string }).kind,
+          ),
+        );
+      }
+      // Who asks first may be the one who is told of the loss.
+      await isopel.decode(file).catch(() => undefined);
+    }
+    return outcomes;
+  }, PACKAGE);
+  expect(result.filter((outcome) => outcome !== 'right' && outcome !== 'device-lost')).toEqual([]);
+  expect(result).toContain('device-lost');
+});
+
 test('auto takes a hardware adapter for large work, and the CPU when its device is lost', async ({ page }) => {
   const result = await page.evaluate(async (url) => {
     const devices: GPUDeviceLike[] = [];
@@ -186,10 +400,13 @@ test('auto takes a hardware adapter for large work, and the CPU when its device 
     const small = (await isopel.decode(file)).route;
     const first = await batch();
     devices[0]?.destroy();
-    return { small, first, second: await batch(), third: await batch() };
+    const [second, third] = [await batch(), await batch()];
+    return { small, first, second, third, one: (await isopel.decode(file, { backend: 'webgpu' })).route };
   }, PACKAGE);
-  const onGpu = Array.from({ length: 8 }, () => ['webgpu', null]).flat();
+  // 480 kB of files are worth the passes of entropy decoding, one file is not.
+  const onGpu = Array.from({ length: 8 }, () => ['webgpu-whole', null]).flat();
   expect(result.small).toBe('wasm');
+  expect(result.one).toBe('webgpu');
   expect(result.first.map((value) => value ?? null)).toEqual(onGpu);
   expect(result.second.slice(0, 2)).toEqual(['wasm', expect.stringContaining('lost')]);
   expect(result.third.map((value) => value ?? null)).toEqual(onGpu);
@@ -223,6 +440,25 @@ test('an aborted batch ends', async ({ page }) => {
     return batch.catch((error: unknown) => error);
   }, PACKAGE);
   expect(reason).toBe('enough');
+});
+
+test('an abort is answered while the GPU decodes, and costs no other decode', async ({ page }) => {
+  const result = await page.evaluate(async (url) => {
+    const { init } = (await import(url)) as typeof import('../dist/index.js');
+    const isopel = await init({ backend: 'webgpu', entropy: 'gpu' });
+    const file = await (await fetch('/samples/gray.jpg')).blob();
+    const expected = (await isopel.decode(file)).data;
+    const controller = new AbortController();
+    const events: string[] = [];
+    const note = (event: string) => (): void => void events.push(event);
+    const aborted = isopel.decode(file, { signal: controller.signal }).then(note('decoded'), note('aborted'));
+    const other = isopel.decode(file).finally(note('other'));
+    setTimeout(() => controller.abort(), 1);
+    await aborted;
+    const { data } = await other;
+    return { events, same: data.every((value, at) => value === expected[at]) };
+  }, PACKAGE);
+  expect(result).toEqual({ events: ['aborted', 'other'], same: true });
 });
 
 test('memory is given back, and the decoder goes on', async ({ page }) => {

@@ -2,8 +2,8 @@
 
 import { IsopelWorker } from 'isopel';
 import type { BatchResult } from 'isopel';
-import { DECODERS } from './decoders.js';
-import type { NamedFile } from './decoders.js';
+import { DECODERS, ISOPEL_OPTIONS } from './decoders.js';
+import type { IsopelName, NamedFile } from './decoders.js';
 import { block, button, element, input, make, select } from './dom.js';
 import { errorInWords } from './words.js';
 
@@ -14,8 +14,8 @@ export class BatchTab {
   #stop: AbortController | undefined;
 
   constructor(webgpu: boolean, samples: () => Promise<NamedFile[]>) {
-    const backends = webgpu ? (['wasm', 'webgpu'] as const) : (['wasm'] as const);
-    select('batch-backend').append(...backends.map((name) => new Option(DECODERS[name], name)));
+    const names: IsopelName[] = webgpu ? ['wasm', 'webgpu', 'webgpu-entropy'] : ['wasm'];
+    select('batch-backend').append(...names.map((name) => new Option(DECODERS[name], name)));
     input('batch-files').addEventListener('change', () => {
       const files = [...(input('batch-files').files ?? [])];
       void this.run(files.map((file) => ({ name: file.name, file })));
@@ -40,7 +40,7 @@ export class BatchTab {
     block('batch-results').replaceChildren(...rows);
 
     const worker = new IsopelWorker();
-    const backend = select('batch-backend').value as 'wasm' | 'webgpu';
+    const options = ISOPEL_OPTIONS[select('batch-backend').value as IsopelName];
     const start = performance.now();
     let [done, failed, pixels] = [0, 0, 0];
     const summarize = (state: string): void => {
@@ -53,7 +53,7 @@ export class BatchTab {
       await worker.decodeBatch(
         files.map(({ file }) => file),
         {
-          backend,
+          ...options,
           signal: stop.signal,
           onResult: (result, index) => {
             done += 1;

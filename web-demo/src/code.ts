@@ -1,10 +1,11 @@
 /** Code that makes what the page shows. */
 
+import { ISOPEL_OPTIONS } from './decoders.js';
 import type { DecoderName, Request } from './decoders.js';
 
 export function codeFor(name: DecoderName, request: Request): string {
   const options = [
-    ...(name === 'browser' ? [] : [`backend: '${name}'`]),
+    ...Object.entries(name === 'browser' ? {} : ISOPEL_OPTIONS[name]).map(([key, value]) => `${key}: '${value}'`),
     ...(request.orientation === 'apply' ? [] : [`orientation: '${request.orientation}'`]),
     ...(request.scale === 1 ? [] : [`scale: ${request.scale}`]),
     ...(request.region === undefined

@@ -1,14 +1,23 @@
 /** The decoders that the page compares. */
 
 import { IsopelError, IsopelWorker } from 'isopel';
-import type { DecodeOptions, Rect, Scale, Warning } from 'isopel';
+import type { DecodeOptions, GpuTimes, Rect, Route, Scale, Warning } from 'isopel';
 
-export type DecoderName = 'wasm' | 'webgpu' | 'browser';
+export type IsopelName = 'wasm' | 'webgpu' | 'webgpu-entropy';
+export type DecoderName = IsopelName | 'browser';
 
 export const DECODERS: Record<DecoderName, string> = {
   wasm: 'isopel on WebAssembly',
   webgpu: 'isopel on WebGPU',
+  'webgpu-entropy': 'isopel on WebGPU, entropy too',
   browser: 'this browser',
+};
+
+/** What isopel is asked for by these names. */
+export const ISOPEL_OPTIONS: Record<IsopelName, Pick<DecodeOptions, 'backend' | 'entropy'>> = {
+  wasm: { backend: 'wasm' },
+  webgpu: { backend: 'webgpu' },
+  'webgpu-entropy': { backend: 'webgpu', entropy: 'gpu' },
 };
 
 export interface NamedFile {
@@ -25,6 +34,8 @@ export interface Picture {
   total: number;
   /** Milliseconds by stage. */
   stages: Record<string, number>;
+  /** Which way isopel went. */
+  route: Route | undefined;
   warnings: Warning[];
   validRows: number | undefined;
 }
@@ -42,6 +53,14 @@ export async function decode(name: DecoderName, file: Blob, request: Request): P
   return name === 'browser' ? decodeByBrowser(file, request) : decodeByIsopel(name, file, request);
 }
 
+/**
+ * GPU time of each pass on the way that a picture went, for which it is decoded again; undefined if the adapter can't
+ * measure it.
+ */
+export async function gpuTimes(file: Blob, request: Request, route: Route): Promise<GpuTimes | undefined> {
+  return worker.profile(file, { ...request, entropy: route === 'webgpu-whole' ? 'gpu' : 'cpu' });
+}
+
 /** Whether there is a WebGPU adapter, and which. */
 export async function webgpuAdapter(): Promise<string | undefined> {
   const { gpu } = navigator as { gpu?: { requestAdapter(): Promise<{ info: Record<string, string> } | null> } };
@@ -49,12 +68,12 @@ export async function webgpuAdapter(): Promise<string | undefined> {
   return info && ([info['vendor'], info['architecture'], info['description']].filter(Boolean).join(' ') || 'unnamed');
 }
 
-async function decodeByIsopel(backend: 'wasm' | 'webgpu', file: Blob, request: Request): Promise<Picture> {
-  const options: DecodeOptions = { ...request, backend, timings: true };
+async function decodeByIsopel(name: IsopelName, file: Blob, request: Request): Promise<Picture> {
+  const options: DecodeOptions = { ...request, ...ISOPEL_OPTIONS[name], timings: true };
   // Loading the WebAssembly file is no part of decoding.
-  await worker.decode(await warmUp(), { backend });
+  await worker.decode(await warmUp(), ISOPEL_OPTIONS[name]);
   const start = performance.now();
-  const { data, width, height, warnings, validRows, timings } = await worker.decode(file, options);
+  const { data, width, height, route, warnings, validRows, timings } = await worker.decode(file, options);
   const total = performance.now() - start;
   const stages = timings ?? {};
   const known = Object.values(stages).reduce((sum, time) => sum + time, 0);
@@ -65,6 +84,7 @@ async function decodeByIsopel(backend: 'wasm' | 'webgpu', file: Blob, request: R
     height,
     total,
     stages: { ...stages, 'to and from the worker': total - known },
+    route,
     warnings,
     validRows,
   };
@@ -103,5 +123,5 @@ async function decodeByBrowser(file: Blob, { orientation, scale, region }: Reque
   bitmap.close();
   const end = performance.now();
   const stages = { decode: decoded - start, 'read back': end - decoded };
-  return { pixels, width, height, total: end - start, stages, warnings: [], validRows: undefined };
+  return { pixels, width, height, total: end - start, stages, route: undefined, warnings: [], validRows: undefined };
 }

@@ -17,7 +17,9 @@ const SAMPLES = [
 const adapter = await webgpuAdapter().catch(() => undefined);
 block('environment').textContent =
   adapter === undefined ? 'WebGPU: not in this browser; everything runs on WebAssembly.' : `WebGPU: ${adapter}.`;
-const picture = new PictureTab(adapter === undefined ? ['wasm', 'browser'] : ['wasm', 'webgpu', 'browser']);
+const picture = new PictureTab(
+  adapter === undefined ? ['wasm', 'browser'] : ['wasm', 'webgpu', 'webgpu-entropy', 'browser'],
+);
 const batch = new BatchTab(adapter !== undefined, () => Promise.all(SAMPLES.map(([name]) => sample(name))));
 
 block('samples').append(

@@ -9,6 +9,8 @@ import type { Difference } from './difference.js';
 import { block, button, canvas, describe, element, input, make, select, show } from './dom.js';
 import { markerMap } from './markers.js';
 import { RegionPicker } from './region-picker.js';
+import { passesOf, showStages } from './stages.js';
+import type { Decoded } from './stages.js';
 import { errorInWords, factsOf, milliseconds, warningInWords } from './words.js';
 
 /** Markers shown one by one; a hostile file has thousands. */
@@ -106,15 +108,20 @@ export class PictureTab {
     element('first-time', HTMLOutputElement).value = first.picture ? milliseconds(first.picture.total) : '';
     element('second-time', HTMLOutputElement).value = second.picture ? milliseconds(second.picture.total) : '';
     showWarnings([first.picture, second.picture]);
-    showStages([
+    const decoded: Decoded[] = [
       [firstName, first.picture],
       [secondName, second.picture],
-    ]);
+    ];
+    showStages(decoded);
     this.#compareBoth();
     if (first.picture !== undefined) {
       this.#picker.resize(first.picture.width, first.picture.height);
     }
     await this.#showRegion(this.#picker.region);
+    const passes = await passesOf(file, this.#request, decoded);
+    if (load === this.#load) {
+      block('passes').replaceChildren(...passes);
+    }
   }
 
   #compareBoth(): void {
@@ -237,27 +244,6 @@ function showWarnings(pictures: (Picture | undefined)[]): void {
   block('warnings').replaceChildren(
     ...(items.length > 0 ? items : [make('li', 'None: the file is in order.', 'fine')]),
   );
-}
-
-/** A bar for each decoder, as long as its time, divided into stages. */
-function showStages(decoders: [DecoderName, Picture | undefined][]): void {
-  const longest = Math.max(...decoders.map(([, picture]) => picture?.total ?? 0));
-  const bars = decoders.flatMap(([name, picture]) => {
-    if (picture === undefined) {
-      return [];
-    }
-    const bar = make('div', [], 'bar');
-    bar.style.width = `${(100 * picture.total) / longest}%`;
-    const list = make('ul', [], 'stage-list');
-    for (const [index, [stage, time]] of Object.entries(picture.stages).entries()) {
-      const piece = make('span', [], `stage stage-${index}`);
-      piece.style.flexGrow = String(Math.max(time, 0));
-      bar.append(piece);
-      list.append(make('li', [make('i', [], `stage stage-${index}`), `${stage} ${milliseconds(time)}`]));
-    }
-    return [make('p', `${DECODERS[name]}: ${milliseconds(picture.total)}`), bar, list];
-  });
-  block('stages').replaceChildren(...bars);
 }
 
 function showMarkers(bytes: Uint8Array): void {

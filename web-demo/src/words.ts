@@ -1,7 +1,7 @@
 /** Facts about files in plain words. */
 
 import { IsopelError } from 'isopel';
-import type { Component, Header, Scans, Warning } from 'isopel';
+import type { Component, Header, Route, Scans, Warning } from 'isopel';
 
 const ORIENTATIONS = [
   'upright as stored',
@@ -18,6 +18,13 @@ const PROCESSES: Record<string, string> = {
   baseline: 'baseline: one pass, top to bottom',
   'extended sequential': 'extended sequential: one pass, top to bottom',
   progressive: 'progressive: coarse first, then finer',
+};
+
+/** Who made the pixels. */
+export const ROUTES: Record<Route, string> = {
+  wasm: 'all of it in WebAssembly',
+  webgpu: 'entropy in WebAssembly, the rest on the GPU',
+  'webgpu-whole': 'all of it on the GPU, entropy too',
 };
 
 export function factsOf(header: Header & Scans, bytes: number): [string, string][] {

@@ -107,6 +107,42 @@ test('WebGPU gives the bytes of WebAssembly', async ({ page }) => {
   await expect(page.locator('#verdict')).toHaveText('identical, every byte');
 });
 
+test('entropy decoding on the GPU gives the same bytes; the page says which way it went, and times the passes', async ({
+  page,
+}) => {
+  await openSample(page, 'Gray', 'gray.jpg');
+  await page.getByLabel('Decoded by').selectOption('webgpu');
+  await page.getByLabel('Compared with').selectOption('webgpu-entropy');
+  await expect(page.locator('#stages')).toContainText('isopel on WebGPU, entropy too');
+  await expect(page.locator('#verdict')).toHaveText('identical, every byte');
+  await expect(page.locator('#stages')).toContainText('entropy in WebAssembly, the rest on the GPU');
+  await expect(page.locator('#stages')).toContainText('all of it on the GPU');
+  await expect(page.locator('#passes p')).toHaveCount(2);
+  await expect(page.locator('#passes ul').nth(0)).toHaveText(/^dequant_idct [\d.]+ msorient [\d.]+ ms$/);
+  await expect(page.locator('#passes ul').nth(1)).toContainText(/synchronise [\d.]+ ms.*join.*scan.*write.*orient/);
+  // Progressive files are not for the GPU.
+  await openSample(page, 'Progressive', 'progressive.jpg');
+  await expect(page.locator('#verdict')).toHaveText('identical, every byte');
+  await expect(page.locator('#stages')).not.toContainText('all of it on the GPU');
+});
+
+test.describe('on an adapter without timestamp queries', () => {
+  test.use({ serviceWorkers: 'block' });
+
+  test('the page says that passes can’t be timed', async ({ page }) => {
+    await page.route(/worker-.*\.js$/, async (route) => {
+      const response = await route.fetch();
+      const without = `GPUSupportedFeatures.prototype.has = () => false;\n`;
+      await route.fulfill({ response, body: without + (await response.text()) });
+    });
+    await page.reload();
+    await openSample(page, 'Gray', 'gray.jpg');
+    await page.getByLabel('Compared with').selectOption('webgpu');
+    await expect(page.locator('#verdict')).toHaveText('identical, every byte');
+    await expect(page.locator('#passes')).toContainText('this adapter has no timestamp queries');
+  });
+});
+
 test('damage is told in plain words', async ({ page }) => {
   await openSample(page, 'Damaged', 'truncated.jpg');
   await expect(page.locator('#warnings')).toContainText('Damage: ');

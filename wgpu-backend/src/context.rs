@@ -6,15 +6,17 @@ use std::sync::{Arc, Mutex};
 
 use isopel_core::{
     BackendError, Capabilities, Codestream, DecodeOptions, DecodePlan, Error, Orientation, OrientationPolicy,
-    PixelFormat, cpu,
+    PixelFormat, Route, cpu,
 };
 
 use crate::error::{ERROR_FILTERS, NAME, WgpuUnavailable, failed, lost};
+use crate::in_flight::Waiting;
 use crate::pack_memory::PackMemory;
 use crate::pipelines::Pipelines;
 use crate::pool::{BufferPool, StagingPool};
 use crate::staged::StagedMemory;
 use crate::stages::{HUFFMAN_STAGES, STAGES, Stage};
+use crate::submit::SubmitOptions;
 use crate::tile::TileLimits;
 use crate::wave::BindingLimits;
 
@@ -193,8 +195,6 @@ impl WgpuBackend {
             EntropyDecoding::Auto => adapter.device_type != wgpu::DeviceType::Cpu && needs(&HUFFMAN_STAGES) <= allowed,
             choice => choice == EntropyDecoding::Gpu,
         };
-        // On the web nobody can wait for flags, which the order of submissions needs.
-        let decodes_entropy = decodes_entropy && cfg!(not(target_arch = "wasm32"));
         let needed = needs(&STAGES).max(if decodes_entropy { needs(&HUFFMAN_STAGES) } else { 0 });
         if allowed < needed {
             return Err(WgpuUnavailable::Limits { adapter: name_of(&adapter), allowed, needed });
@@ -258,6 +258,12 @@ impl WgpuBackend {
         &self.adapter
     }
 
+    /// Whether it can decode entropy on the GPU: what it was opened for says so, and for
+    /// [`EntropyDecoding::Auto`] the adapter too.
+    pub fn decodes_entropy(&self) -> bool {
+        self.pipelines.huffman.is_some()
+    }
+
     /// The adapter's name, driver and interface in one line.
     pub fn adapter_name(&self) -> String {
         name_of(&self.adapter)
@@ -281,12 +287,12 @@ impl WgpuBackend {
     }
 
     /// Runs `work` unless the device is lost, and gives what the device finds wrong with it.
-    pub(crate) fn guarded<R>(&self, work: impl FnOnce() -> R) -> Result<R, BackendError> {
+    pub(crate) async fn guarded<R>(&self, waiting: Waiting, work: impl FnOnce() -> R) -> Result<R, BackendError> {
         // Only a poll tells that the device is gone, and errors of lost devices reach no scope.
         #[cfg(not(target_arch = "wasm32"))]
         let _ = self.device.poll(wgpu::PollType::Poll);
         self.device_state().check()?;
-        let (result, error) = self.caught(work);
+        let (result, error) = self.caught(waiting, work).await;
         if let Some(error) = error {
             // The loss of the device explains any other error.
             #[cfg(not(target_arch = "wasm32"))]
@@ -297,20 +303,22 @@ impl WgpuBackend {
         Ok(result)
     }
 
-    /// Runs `work` and catches what the device finds wrong with it. Natively errors are known when it returns;
-    /// on the web they arrive later, as uncaptured errors.
-    pub(crate) fn caught<R>(&self, work: impl FnOnce() -> R) -> (R, Option<BackendError>) {
-        let scopes = ERROR_FILTERS.map(|filter| self.device.push_error_scope(filter));
-        let result = work();
-        let errors = scopes.into_iter().rev().map(|scope| scope.pop());
-        #[cfg(not(target_arch = "wasm32"))]
-        let error = errors.map(pollster::block_on).fold(None, Option::or).map(crate::error::from_wgpu);
-        #[cfg(target_arch = "wasm32")]
-        let error = {
-            errors.for_each(drop);
-            None
+    /// Runs `work` at once and catches what the device finds wrong with it. Natively that is known when it returns, and
+    /// there is nothing to be awaited.
+    pub(crate) async fn caught<R>(&self, waiting: Waiting, work: impl FnOnce() -> R) -> (R, Option<BackendError>) {
+        let (result, errors) = {
+            let scopes = ERROR_FILTERS.map(|filter| self.device.push_error_scope(filter));
+            let result = work();
+            let errors: Vec<_> = scopes.into_iter().rev().map(|scope| scope.pop()).collect();
+            (result, errors)
         };
-        (result, error)
+        let mut found = None;
+        if waiting.is_possible() {
+            for error in errors {
+                found = found.or(error.await);
+            }
+        }
+        (result, found.map(crate::error::from_wgpu))
     }
 
     /// Decodes known pictures through every pipeline and compares with the CPU.
@@ -325,14 +333,35 @@ impl WgpuBackend {
             (PixelFormat::Rgb8Planar, Orientation::Transverse),
         ] {
             let options = DecodeOptions::default().format(format).orientation(OrientationPolicy::Set(orientation));
-            let expected = decode_on_cpu(PICTURE, &options).map_err(|error| error.to_string())?;
-            let image = self.decode_async(PICTURE, &options).await.map_err(|error| error.to_string())?;
-            if image.pixels != expected {
-                let wrong = image.pixels.iter().zip(&expected).filter(|(a, b)| a != b).count();
-                return Err(format!("{wrong} of {} bytes are wrong as {format}, {orientation}", expected.len()));
+            let wrong = self.wrong_bytes(PICTURE, &options, EntropyDecoding::Cpu).await?;
+            if wrong > 0 {
+                return Err(format!("{wrong} bytes are wrong as {format}, {orientation}"));
+            }
+        }
+        if self.decodes_entropy() {
+            let wrong = self.wrong_bytes(PICTURE, &DecodeOptions::default(), EntropyDecoding::Gpu).await?;
+            if wrong > 0 {
+                return Err(format!("{wrong} bytes are wrong with entropy decoding on the GPU"));
             }
         }
         Ok(())
+    }
+
+    /// Bytes that differ from the CPU's.
+    async fn wrong_bytes(
+        &self,
+        jpeg: &[u8],
+        options: &DecodeOptions,
+        entropy: EntropyDecoding,
+    ) -> Result<usize, String> {
+        let expected = decode_on_cpu(jpeg, options).map_err(|error| error.to_string())?;
+        let image = self.decode_with(jpeg, options, &SubmitOptions::default().entropy(entropy)).await;
+        let image = image.map_err(|error| error.to_string())?;
+        let wanted = if entropy == EntropyDecoding::Gpu { Route::WgpuWhole } else { Route::WgpuFromCoefficients };
+        if image.report.route != wanted {
+            return Err(format!("the passes of entropy decoding flag a good picture ({})", image.report.route));
+        }
+        Ok(image.pixels.iter().zip(&expected).filter(|(found, expected)| found != expected).count())
     }
 }
 
@@ -358,9 +387,12 @@ impl DeviceState {
         Ok(())
     }
 
-    /// What an operation's failure means: the loss of the device explains any.
+    /// What it means that memory can't be mapped: the loss of the device explains any failure.
     pub(crate) fn error(&self, message: impl ToString) -> BackendError {
-        self.check().err().unwrap_or_else(|| failed(message))
+        // On the web the mapping may fail before the browser tells of the loss, and all other reasons have been found
+        // when the work was queued.
+        let unexplained = || if cfg!(target_arch = "wasm32") { lost(message) } else { failed(message) };
+        self.check().err().unwrap_or_else(unexplained)
     }
 }
 

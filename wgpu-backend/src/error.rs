@@ -79,7 +79,6 @@ pub(crate) fn is_lost(device: &wgpu::Device) -> bool {
 pub(crate) const ERROR_FILTERS: [wgpu::ErrorFilter; 3] =
     [wgpu::ErrorFilter::Validation, wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Internal];
 
-#[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn from_wgpu(error: wgpu::Error) -> BackendError {
     let kind = match error {
         wgpu::Error::OutOfMemory { .. } => BackendErrorKind::OutOfMemory,

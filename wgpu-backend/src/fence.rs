@@ -31,15 +31,7 @@ impl WgpuFence {
     /// Waits without blocking, as the web demands. There the browser's event loop drives the queue; natively
     /// somebody has to poll the device meanwhile.
     pub fn finished(&self) -> impl Future<Output = ()> + use<> {
-        let callbacks = self.callbacks.clone();
-        std::future::poll_fn(move |context| {
-            if callbacks.poll() {
-                return Poll::Ready(());
-            }
-            let waker = context.waker().clone();
-            callbacks.on_done(move || waker.wake());
-            Poll::Pending
-        })
+        finished(&self.callbacks)
     }
 
     fn poll_device(&self, timeout: Option<Duration>) {
@@ -47,6 +39,19 @@ impl WgpuFence {
         // An error is a timeout, which the caller sees by the fence, or a lost device, whose callbacks run too.
         let _ = self.device.poll(wait);
     }
+}
+
+/// Waits for a fence of the CPU's without blocking.
+pub(crate) fn finished(fence: &CpuFence) -> impl Future<Output = ()> + use<> {
+    let fence = fence.clone();
+    std::future::poll_fn(move |context| {
+        if fence.poll() {
+            return Poll::Ready(());
+        }
+        let waker = context.waker().clone();
+        fence.on_done(move || waker.wake());
+        Poll::Pending
+    })
 }
 
 impl Fence for WgpuFence {

@@ -18,13 +18,15 @@ mod error;
 mod fence;
 mod flags;
 mod huffman;
+mod in_flight;
 mod layout;
 mod output;
 mod pack_memory;
 mod pipelines;
 mod pool;
-#[cfg(not(target_arch = "wasm32"))]
 mod profile;
+mod read_back;
+mod record;
 mod staged;
 mod stages;
 mod submit;
@@ -41,9 +43,8 @@ pub use context::adapter_names;
 pub use context::{EntropyDecoding, WgpuBackend, WgpuOptions};
 pub use error::WgpuUnavailable;
 pub use fence::WgpuFence;
-#[cfg(not(target_arch = "wasm32"))]
 pub use profile::{GpuEntropyTimes, GpuStageTimes};
-pub use submit::WgpuAfter;
+pub use submit::{SubmitOptions, WgpuAfter};
 pub use target::{BufferTarget, WgpuTarget};
 /// The wgpu that this backend's devices, buffers and textures belong to.
 pub use wgpu;

@@ -1,24 +1,22 @@
-//! Submissions: jobs through entropy decoding on the CPU and the stages on the GPU, in the queue's order.
+//! Submissions: jobs through entropy decoding and the stages on the GPU, in the queue's order.
 
 use std::sync::Arc;
 
 #[cfg(not(target_arch = "wasm32"))]
 use rayon::prelude::*;
 
-use isopel_core::cpu::{CpuFence, CpuSignal, HostBuffer};
+use isopel_core::cpu::{CpuFence, HostBuffer};
 use isopel_core::{
-    Backend, BackendError, BackendErrorKind, Capabilities, DecodeOptions, Error, Fence, Image, Job, MisuseError,
-    Outcome, OutcomeSlots, Report, Submission, contained,
+    Backend, Capabilities, DecodeOptions, Error, Fence, Image, Job, MisuseError, Outcome, Submission, contained,
 };
 
 use crate::context::{EntropyDecoding, WgpuBackend};
-use crate::download::{Download, copy_to_texture, start_all};
 use crate::error::lost;
-use crate::fence::WgpuFence;
-use crate::flags::{PictureFlags, read_all};
+use crate::fence::{WgpuFence, finished};
+use crate::in_flight::{Unfinished, Waiting};
+use crate::record::Memory;
 use crate::target::{Place, WgpuTarget};
-use crate::tile::{Coefficients, PreparedJob, Staging, Tile, prepare};
-use crate::wave::{PassTimestamps, Slot, TileSize, UploadChunk, Wave, WaveBuffers};
+use crate::tile::{PreparedJob, Staging, prepare};
 
 /// What a submission comes after.
 #[derive(Debug, Clone, Default)]
@@ -31,17 +29,28 @@ pub enum WgpuAfter {
     Host(Vec<CpuFence>),
 }
 
-/// Bytes of upload that one thread writes: a few pictures.
-const STAGING_CHUNK: u64 = 4 << 20;
+/// How one submission is decoded, where that differs from what the backend was opened for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SubmitOptions {
+    /// Where entropy decoding runs; `None` for the backend's own choice. A backend that was opened for the CPU's, by
+    /// name or because its adapter computes on the CPU, has no passes for the GPU's and stays with it.
+    pub entropy: Option<EntropyDecoding>,
+}
+
+impl SubmitOptions {
+    /// Where entropy decoding runs.
+    pub fn entropy(mut self, entropy: EntropyDecoding) -> Self {
+        self.entropy = Some(entropy);
+        self
+    }
+}
 
 /// Bytes of files below which the passes of entropy decoding take longer than the CPU.
 const WORTH_THE_PASSES: usize = 100 << 10;
 /// Bytes of files from which subsequences of 64 and of 128 bytes are enough to occupy a GPU.
 const MEDIUM_LOAD: usize = 1 << 20;
 const LARGE_LOAD: usize = 10 << 20;
-
-/// Bytes for the symbols of one wave that the GPU decodes, at most: they are as many as the data could fill.
-const MOST_SYMBOL_BYTES: u64 = 1 << 30;
 
 /// Jobs whose entropy decoding is done before the GPU gets the first of them: enough for few dispatches, few
 /// enough for the GPU not to idle long.
@@ -66,11 +75,14 @@ impl Backend for WgpuBackend {
     ///
     /// Where the GPU decodes entropy, this waits until it has: only then it is known which pictures the CPU has to
     /// decode again, and these are queued too before this returns. Several threads' submissions keep the GPU busy.
+    ///
+    /// On the web, where nothing may block, entropy decoding is the CPU's in here, and only targets in host memory tell
+    /// of errors of the device. [`WgpuBackend::submit_async`] knows neither limit.
     fn submit(&self, jobs: Vec<Job<WgpuTarget>>, after: WgpuAfter) -> Submission<WgpuFence> {
         if let WgpuAfter::Host(fences) = &after {
             fences.iter().for_each(Fence::wait);
         }
-        self.submit_requests(requests(jobs))
+        self.submit_and_wait(requests(jobs))
     }
 }
 
@@ -91,7 +103,7 @@ pub(crate) fn requests(jobs: Vec<Job<WgpuTarget>>) -> Vec<Request> {
 
 /// A job that is ready for the GPU.
 pub(crate) struct ReadyJob {
-    index: usize,
+    pub(crate) index: usize,
     jpeg: Arc<[u8]>,
     options: DecodeOptions,
     pub(crate) prepared: PreparedJob,
@@ -104,43 +116,62 @@ impl ReadyJob {
     }
 
     /// The same once more, for another way.
-    fn again(&self) -> Request {
+    pub(crate) fn again(&self) -> Request {
         let place = Place::Given(self.prepared.target.clone());
         Request { index: self.index, jpeg: self.jpeg.clone(), options: self.options, place }
     }
 }
 
-/// Queued jobs of which it is not known yet whether the GPU could decode them.
-struct InFlight {
-    index: wgpu::SubmissionIndex,
-    jobs: Vec<ReadyJob>,
-    downloads: Vec<Vec<Download>>,
-    flags: Vec<PictureFlags>,
-}
-
-/// What was recorded for some jobs.
-pub(crate) struct Recorded {
-    pub(crate) used: UsedBuffers,
-    downloads: Vec<Vec<Download>>,
-    flags: Vec<PictureFlags>,
-}
-
 impl WgpuBackend {
+    /// [`Backend::submit`] as a future that blocks on no device: it is ready when all work is queued, what the CPU has
+    /// to decode again included. On the web the browser drives it; natively somebody has to poll the device meanwhile.
+    ///
+    /// What the caller queues once it is ready comes after all writes. What is queued before may come between two writes
+    /// of a picture that the GPU flags, and would see the first of them.
+    ///
+    /// The CPU's part of the work is done where the future is polled. A future that is dropped leaves the contents of
+    /// the targets unspecified.
+    pub async fn submit_async(
+        &self,
+        jobs: Vec<Job<WgpuTarget>>,
+        after: WgpuAfter,
+        options: &SubmitOptions,
+    ) -> Submission<WgpuFence> {
+        if let WgpuAfter::Host(fences) = &after {
+            for fence in fences {
+                finished(fence).await;
+            }
+        }
+        self.submit_requests(requests(jobs), options, Waiting::Async).await
+    }
+
     /// Decodes one image and reads it back. Blocks.
     ///
     /// # Errors
     /// As the CPU backend's, and [`Error::Backend`] if the device fails.
     pub fn decode(&self, jpeg: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
-        let (submission, buffer) = self.submit_one(jpeg, options);
-        image_of(submission.wait(), &buffer)
+        let (request, buffer) = one_request(jpeg, options);
+        image_of(self.submit_and_wait(vec![request]).wait(), &buffer)
     }
 
-    /// Decodes one image and reads it back, without blocking: on the web the browser drives the queue.
+    /// Decodes one image and reads it back. On the web nothing blocks, and the browser drives the queue; natively the
+    /// first poll does all the work.
     ///
     /// # Errors
     /// As [`WgpuBackend::decode`].
     pub async fn decode_async(&self, jpeg: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
-        let (submission, buffer) = self.submit_one(jpeg, options);
+        self.decode_with(jpeg, options, &SubmitOptions::default()).await
+    }
+
+    pub(crate) async fn decode_with(
+        &self,
+        jpeg: &[u8],
+        options: &DecodeOptions,
+        submit_options: &SubmitOptions,
+    ) -> Result<Image, Error> {
+        let (request, buffer) = one_request(jpeg, options);
+        let waiting = if cfg!(target_arch = "wasm32") { Waiting::Async } else { Waiting::Blocking };
+        let submission = self.submit_requests(vec![request], submit_options, waiting).await;
         #[cfg(not(target_arch = "wasm32"))]
         submission.fence().wait();
         submission.fence().finished().await;
@@ -160,10 +191,11 @@ impl WgpuBackend {
             let message = "host memory can't be written from a command encoder; use submit".to_string();
             outcomes.push(Outcome { index: request.index, result: Err(MisuseError::Target(message).into()) });
         }
-        let recorded = self.guarded(|| {
+        let recorded = self.guarded(Waiting::Blocking, || {
             // The caller's encoder may be submitted at any time, so its buffers are its own.
             self.record(encoder, &ready, &Memory::Own, None);
         });
+        let recorded = pollster::block_on(recorded);
         for job in ready {
             outcomes.push(Outcome {
                 index: job.index,
@@ -174,61 +206,54 @@ impl WgpuBackend {
         outcomes
     }
 
-    /// Submits one image that goes to host memory made for it.
-    fn submit_one(&self, jpeg: &[u8], options: &DecodeOptions) -> (Submission<WgpuFence>, HostBuffer) {
-        let buffer = HostBuffer::default();
-        let place = Place::NewHostMemory(buffer.clone());
-        let request = Request { index: 0, jpeg: jpeg.into(), options: *options, place };
-        (self.submit_requests(vec![request]), buffer)
+    fn submit_and_wait(&self, requests: Vec<Request>) -> Submission<WgpuFence> {
+        pollster::block_on(self.submit_requests(requests, &SubmitOptions::default(), Waiting::Blocking))
     }
 
     /// Holds no lock while it decodes, so that several threads' submissions share the cores and the queue.
-    fn submit_requests(&self, requests: Vec<Request>) -> Submission<WgpuFence> {
-        let (signal, callbacks) = CpuSignal::new();
-        let signal = Arc::new(signal);
-        let outcomes = OutcomeSlots::default();
-        let mut index = None;
-        let mut in_flight = None;
+    async fn submit_requests(
+        &self,
+        requests: Vec<Request>,
+        options: &SubmitOptions,
+        waiting: Waiting,
+    ) -> Submission<WgpuFence> {
+        let entropy = self.entropy_decoding(options, waiting);
+        let mut submission = Unfinished::new(self, waiting);
+        let mut in_flight = Vec::new();
         let mut requests = requests.into_iter().peekable();
         while requests.peek().is_some() {
-            let chunk = self.next_chunk(&mut requests);
-            let staging = self.staging_for(&chunk);
+            let chunk = next_chunk(&mut requests, entropy);
+            let staging = self.staging_for(&chunk, entropy);
             let (ready, failed) = self.prepare_all(chunk, staging.as_ref());
-            failed.into_iter().for_each(|outcome| outcomes.put(outcome));
-            let queued = self.queue_jobs(ready, &outcomes, &signal);
-            index = queued.index.or(index);
+            failed.into_iter().for_each(|outcome| submission.outcomes.put(outcome));
+            let queued = submission.queue_jobs(ready).await;
             // The GPU decodes these while the flags of those before are read.
-            for before in in_flight.replace(queued.in_flight).into_iter().flatten() {
-                index = self.settle(before, &outcomes, &signal).or(index);
+            for before in std::mem::replace(&mut in_flight, queued) {
+                submission.settle(before).await;
             }
         }
-        for last in in_flight.into_iter().flatten() {
-            index = self.settle(last, &outcomes, &signal).or(index);
+        for last in in_flight {
+            submission.settle(last).await;
         }
-        drop(signal);
-        Submission::new(WgpuFence::new(self.device.clone(), index, callbacks), outcomes)
+        submission.finish()
     }
 
-    /// The requests that are recorded together.
-    fn next_chunk(&self, requests: &mut impl Iterator<Item = Request>) -> Vec<Request> {
-        if self.pipelines.huffman.is_none() {
-            return requests.take(JOBS_AT_ONCE).collect();
+    /// Where a submission's entropy decoding may run.
+    pub(crate) fn entropy_decoding(&self, options: &SubmitOptions, waiting: Waiting) -> EntropyDecoding {
+        let wanted = options.entropy.unwrap_or(self.entropy);
+        let is_slow = wanted == EntropyDecoding::Auto && self.adapter().device_type == wgpu::DeviceType::Cpu;
+        if !self.decodes_entropy() || is_slow || !waiting.is_possible() {
+            return EntropyDecoding::Cpu;
         }
-        let (mut chunk, mut bytes) = (Vec::new(), 0);
-        while chunk.len() < JOBS_AT_ONCE_ON_GPU && bytes < BYTES_AT_ONCE_ON_GPU {
-            let Some(request) = requests.next() else { break };
-            bytes += request.jpeg.len();
-            chunk.push(request);
-        }
-        chunk
+        wanted
     }
 
     /// Whether the GPU decodes the entropy of some requests, and in what pieces: large ones cost less in all, small
     /// ones give more threads.
-    pub(crate) fn staging_for(&self, requests: &[Request]) -> Option<Staging<'_>> {
+    pub(crate) fn staging_for(&self, requests: &[Request], entropy: EntropyDecoding) -> Option<Staging<'_>> {
         let bytes: usize = requests.iter().map(|request| request.jpeg.len()).sum();
-        let is_too_little = self.entropy == EntropyDecoding::Auto && bytes < WORTH_THE_PASSES;
-        if self.pipelines.huffman.is_none() || is_too_little {
+        let is_too_little = entropy == EntropyDecoding::Auto && bytes < WORTH_THE_PASSES;
+        if entropy == EntropyDecoding::Cpu || is_too_little {
             return None;
         }
         let subsequence_bytes = match bytes {
@@ -237,121 +262,6 @@ impl WgpuBackend {
             _ => 32,
         };
         Some(Staging { memory: &self.staged_memory, subsequence_bytes })
-    }
-
-    /// Records and queues jobs together; if the device refuses, one by one, so that one costs no other.
-    fn queue_jobs(&self, mut jobs: Vec<ReadyJob>, outcomes: &OutcomeSlots, signal: &Arc<CpuSignal>) -> Queued {
-        if jobs.is_empty() {
-            return Queued::default();
-        }
-        let queued = self.guarded(|| {
-            let mut encoder =
-                self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("jpeg") });
-            let recorded = self.record(&mut encoder, &jobs, &Memory::Pooled, None);
-            (self.queue.submit([encoder.finish()]), recorded)
-        });
-        match queued {
-            Ok((index, Recorded { used, downloads, flags })) => {
-                // What they held has been copied.
-                jobs.iter_mut().for_each(|job| self.take_back(std::mem::take(&mut job.prepared.tiles)));
-                // If the device is lost meanwhile, the callbacks tell.
-                let (in_flight, _) = self.caught(|| {
-                    // Only now: buffers that could not be made would spoil the pools.
-                    used.give_back(self);
-                    flags.iter().for_each(PictureFlags::start_reading);
-                    if !flags.is_empty() {
-                        return Some(InFlight { index: index.clone(), jobs, downloads, flags });
-                    }
-                    self.report_when_done(jobs, downloads, outcomes, signal);
-                    None
-                });
-                Queued { index: Some(index), in_flight: in_flight.into_iter().collect() }
-            }
-            Err(error) if jobs.len() > 1 && error.kind != BackendErrorKind::DeviceLost => {
-                let mut all = Queued::default();
-                for job in jobs {
-                    let one = self.queue_jobs(vec![job], outcomes, signal);
-                    all.index = one.index.or(all.index);
-                    all.in_flight.extend(one.in_flight);
-                }
-                all
-            }
-            Err(error) => {
-                jobs.iter().for_each(|job| outcomes.put(failure(job.index, &error)));
-                Queued::default()
-            }
-        }
-    }
-
-    /// Waits until the flags of queued jobs are known, and queues those that are flagged again, with the CPU's
-    /// entropy decoding.
-    fn settle(
-        &self,
-        in_flight: InFlight,
-        outcomes: &OutcomeSlots,
-        signal: &Arc<CpuSignal>,
-    ) -> Option<wgpu::SubmissionIndex> {
-        let InFlight { index, jobs, downloads, flags } = in_flight;
-        // An error is a lost device, which reading tells.
-        let _ = self.device.poll(wgpu::PollType::Wait { submission_index: Some(index), timeout: None });
-        let flagged = match read_all(&flags, jobs.len(), &self.device_state()) {
-            Ok(flagged) => flagged,
-            Err(error) => {
-                jobs.iter().for_each(|job| outcomes.put(failure(job.index, &error)));
-                return None;
-            }
-        };
-        let (mut right, mut right_downloads, mut again) = (Vec::new(), Vec::new(), Vec::new());
-        for ((job, downloads), is_flagged) in jobs.into_iter().zip(downloads).zip(flagged) {
-            if is_flagged {
-                again.push(job.again());
-            } else {
-                right.push(job);
-                right_downloads.push(downloads);
-            }
-        }
-        let ((), _) = self.caught(|| self.report_when_done(right, right_downloads, outcomes, signal));
-        let (ready, failed) = self.prepare_all(again, None);
-        failed.into_iter().for_each(|outcome| outcomes.put(outcome));
-        self.queue_jobs(ready, outcomes, signal).index
-    }
-
-    /// Takes back the host's memory of tiles that have been queued.
-    fn take_back(&self, tiles: Vec<Tile>) {
-        for tile in tiles {
-            match tile.coefficients {
-                Coefficients::Packed(packed) => self.pack_memory.put(packed),
-                Coefficients::Staged(picture) => self.staged_memory.put_picture(*picture),
-            }
-        }
-    }
-
-    fn report_when_done(
-        &self,
-        ready: Vec<ReadyJob>,
-        downloads: Vec<Vec<Download>>,
-        outcomes: &OutcomeSlots,
-        signal: &Arc<CpuSignal>,
-    ) {
-        let mut on_device = Vec::new();
-        for (job, downloads) in ready.into_iter().zip(downloads) {
-            let report = (job.index, job.prepared.report);
-            if downloads.is_empty() {
-                on_device.push(report);
-                continue;
-            }
-            let (outcomes, signal) = (outcomes.clone(), signal.clone());
-            start_all(downloads, move |result| {
-                outcomes.put(outcome(report, result));
-                drop(signal);
-            });
-        }
-        let (outcomes, signal, device_state) = (outcomes.clone(), signal.clone(), self.device_state());
-        self.queue.on_submitted_work_done(move || {
-            let result = if on_device.is_empty() { Ok(()) } else { device_state.check() };
-            on_device.into_iter().for_each(|report| outcomes.put(outcome(report, result.clone())));
-            drop(signal);
-        });
     }
 
     /// Parses, plans and entropy-decodes jobs on this backend's threads, or lays their data out for the GPU; gives
@@ -382,219 +292,33 @@ impl WgpuBackend {
         }
         (ready, failed)
     }
-
-    /// Records all passes and copies of some jobs; gives the downloads of each.
-    pub(crate) fn record(
-        &self,
-        encoder: &mut wgpu::CommandEncoder,
-        jobs: &[ReadyJob],
-        memory: &Memory,
-        timestamps: Option<&PassTimestamps>,
-    ) -> Recorded {
-        let mut used = UsedBuffers::default();
-        let mut flags = Vec::new();
-        let mut buffers = Vec::new();
-        let mut tiles = Vec::new();
-        for (position, job) in jobs.iter().enumerate() {
-            for tile in &job.prepared.tiles {
-                let slot = match &job.prepared.target {
-                    WgpuTarget::Buffer(target) => Slot { buffer: target.buffer.clone(), base: target.offset },
-                    WgpuTarget::Texture(_) | WgpuTarget::Host(_) => {
-                        let bytes = (tile.layout.required_len() as u64).next_multiple_of(4);
-                        let buffer = self.outputs.take(&self.device, bytes);
-                        used.outputs.push(buffer.clone());
-                        Slot { buffer, base: 0 }
-                    }
-                };
-                buffers.push(slot.buffer.clone());
-                tiles.push((position, tile, slot));
-            }
-        }
-        let (staged, packed): (Vec<_>, Vec<_>) = tiles.into_iter().partition(|(_, tile, _)| tile.is_staged());
-        for wave in in_waves(staged, self.limits.max_binding.min(MOST_SYMBOL_BYTES)).into_iter() {
-            let (positions, wave) = wave;
-            let copy = self.record_wave(encoder, wave, memory, &mut used, timestamps);
-            flags.extend(copy.map(|buffer| PictureFlags::new(buffer, positions)));
-        }
-        for (_, wave) in in_waves(packed, self.limits.max_binding) {
-            self.record_wave(encoder, wave, memory, &mut used, timestamps);
-        }
-        let mut buffers = buffers.iter();
-        let downloads = jobs.iter().map(|job| self.record_copies(encoder, &job.prepared, buffers.by_ref())).collect();
-        Recorded { used, downloads, flags }
-    }
-
-    /// Records the copies from the buffers of a job's tiles to a target that is no buffer of the device's.
-    fn record_copies<'b>(
-        &self,
-        encoder: &mut wgpu::CommandEncoder,
-        job: &PreparedJob,
-        buffers: impl Iterator<Item = &'b wgpu::Buffer>,
-    ) -> Vec<Download> {
-        let copy = |(tile, buffer): (&Tile, &wgpu::Buffer)| match &job.target {
-            WgpuTarget::Buffer(_) => None,
-            WgpuTarget::Texture(texture) => {
-                copy_to_texture(encoder, buffer, tile, texture);
-                None
-            }
-            WgpuTarget::Host(target) => Some(Download::record(self, encoder, buffer, tile, &job.report.layout, target)),
-        };
-        job.tiles.iter().zip(buffers).filter_map(copy).collect()
-    }
-
-    /// Gives the copy of its pictures' flags, if it has any.
-    fn record_wave(
-        &self,
-        encoder: &mut wgpu::CommandEncoder,
-        tiles: Vec<(&Tile, Slot)>,
-        memory: &Memory,
-        used: &mut UsedBuffers,
-        timestamps: Option<&PassTimestamps>,
-    ) -> Option<wgpu::Buffer> {
-        let wave = Wave::new(&tiles, self.limits);
-        let upload = match memory {
-            Memory::Pooled => {
-                let upload = self.uploads.take(&self.device, wave.upload_len());
-                let chunks: Vec<(UploadChunk, wgpu::Buffer)> = wave
-                    .upload_chunks(STAGING_CHUNK)
-                    .into_iter()
-                    .map(|chunk| {
-                        let staging = self.staging.take(&self.device, chunk.len);
-                        (chunk, staging)
-                    })
-                    .collect();
-                let fill_chunk = |(chunk, staging): &(UploadChunk, wgpu::Buffer)| fill(&wave, chunk, staging);
-                #[cfg(not(target_arch = "wasm32"))]
-                self.threads.install(|| chunks.par_iter().for_each(fill_chunk));
-                #[cfg(target_arch = "wasm32")]
-                chunks.iter().for_each(fill_chunk);
-                for (chunk, staging) in chunks {
-                    // Here and not on the workers: error scopes belong to a thread.
-                    staging.unmap();
-                    encoder.copy_buffer_to_buffer(&staging, 0, &upload, chunk.offset, chunk.len);
-                    used.staging.push(staging);
-                }
-                used.uploads.push(upload.clone());
-                upload
-            }
-            Memory::Own => {
-                let upload = self.device.create_buffer(&wgpu::BufferDescriptor {
-                    label: Some("jpeg.upload"),
-                    size: wave.upload_len(),
-                    usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC,
-                    mapped_at_creation: true,
-                });
-                for chunk in wave.upload_chunks(u64::MAX) {
-                    fill(&wave, &chunk, &upload);
-                }
-                upload.unmap();
-                upload
-            }
-        };
-        let planes = self.planes.take(&self.device, wave.plane_bytes());
-        used.planes.push(planes.clone());
-        let decoded = wave.decoded_lens().map(|(scratch, coefficients)| {
-            let scratch = self.scratch.take(&self.device, scratch);
-            let coefficients = self.coefficients.take(&self.device, coefficients);
-            used.scratch.push(scratch.clone());
-            used.coefficients.push(coefficients.clone());
-            (scratch, coefficients)
-        });
-        let buffers = WaveBuffers { upload, planes, decoded };
-        for _ in 0..timestamps.map_or(1, |timestamps| timestamps.repetitions) {
-            wave.record(&self.device, encoder, &self.pipelines, &buffers, timestamps);
-        }
-        let (flags, (scratch, _)) = (wave.flags()?, buffers.decoded?);
-        let copy = self.device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some("jpeg.flags"),
-            size: flags.size,
-            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
-        encoder.copy_buffer_to_buffer(&scratch, flags.offset, &copy, 0, flags.size);
-        Some(copy)
-    }
 }
 
-/// What came of queueing some jobs.
-#[derive(Default)]
-struct Queued {
-    index: Option<wgpu::SubmissionIndex>,
-    in_flight: Vec<InFlight>,
-}
-
-/// Positions of jobs, and their tiles.
-type WaveOfJobs<'t> = (Vec<usize>, Vec<(&'t Tile, Slot)>);
-
-/// Tiles with their jobs' positions, as many at once as fit bindings of this size.
-fn in_waves(tiles: Vec<(usize, &Tile, Slot)>, max_binding: u64) -> Vec<WaveOfJobs<'_>> {
-    let mut waves: Vec<WaveOfJobs> = Vec::new();
-    let mut size = TileSize { plane_bytes: 0, symbol_bytes: 0 };
-    for (position, tile, slot) in tiles {
-        let tile_size = TileSize::of(tile);
-        if waves.is_empty() || !size.fits_with(&tile_size, max_binding) {
-            waves.push(Default::default());
-            size = TileSize { plane_bytes: 0, symbol_bytes: 0 };
-        }
-        size.add(&tile_size);
-        if let Some((positions, wave)) = waves.last_mut() {
-            positions.push(position);
-            wave.push((tile, slot));
-        }
+/// The requests that are recorded together.
+fn next_chunk(requests: &mut impl Iterator<Item = Request>, entropy: EntropyDecoding) -> Vec<Request> {
+    if entropy == EntropyDecoding::Cpu {
+        return requests.take(JOBS_AT_ONCE).collect();
     }
-    waves
-}
-
-/// Whose the buffers of a recording are.
-pub(crate) enum Memory {
-    /// The pool's: written through the queue just before the submission.
-    Pooled,
-    /// The recording's own: filled at once.
-    Own,
-}
-
-/// Buffers to give back once their submission is queued.
-#[derive(Default)]
-pub(crate) struct UsedBuffers {
-    staging: Vec<wgpu::Buffer>,
-    uploads: Vec<wgpu::Buffer>,
-    pub(crate) planes: Vec<wgpu::Buffer>,
-    outputs: Vec<wgpu::Buffer>,
-    scratch: Vec<wgpu::Buffer>,
-    coefficients: Vec<wgpu::Buffer>,
-}
-
-impl UsedBuffers {
-    pub(crate) fn give_back(self, backend: &WgpuBackend) {
-        self.staging.into_iter().for_each(|buffer| backend.staging.put(buffer));
-        self.uploads.into_iter().for_each(|buffer| backend.uploads.put(buffer));
-        self.planes.into_iter().for_each(|buffer| backend.planes.put(buffer));
-        self.outputs.into_iter().for_each(|buffer| backend.outputs.put(buffer));
-        self.scratch.into_iter().for_each(|buffer| backend.scratch.put(buffer));
-        self.coefficients.into_iter().for_each(|buffer| backend.coefficients.put(buffer));
+    let (mut chunk, mut bytes) = (Vec::new(), 0);
+    while chunk.len() < JOBS_AT_ONCE_ON_GPU && bytes < BYTES_AT_ONCE_ON_GPU {
+        let Some(request) = requests.next() else { break };
+        bytes += request.jpeg.len();
+        chunk.push(request);
     }
+    chunk
 }
 
-/// Writes a chunk of a wave's upload into a mapped buffer.
-fn fill(wave: &Wave, chunk: &UploadChunk, buffer: &wgpu::Buffer) {
-    // Only a lost device can't give the range, and then nothing will be read.
-    if let Ok(mut view) = buffer.get_mapped_range_mut(..chunk.len) {
-        wave.write_chunk(chunk, view.slice(..));
-    }
+/// A request for one image that goes to host memory made for it.
+fn one_request(jpeg: &[u8], options: &DecodeOptions) -> (Request, HostBuffer) {
+    let buffer = HostBuffer::default();
+    let place = Place::NewHostMemory(buffer.clone());
+    (Request { index: 0, jpeg: jpeg.into(), options: *options, place }, buffer)
 }
 
 fn image_of(outcomes: Vec<Outcome>, buffer: &HostBuffer) -> Result<Image, Error> {
     let outcome = outcomes.into_iter().next();
     let report = outcome.map_or_else(|| Err(lost("the submission was dropped").into()), |outcome| outcome.result)?;
     Ok(Image { pixels: std::mem::take(&mut *buffer.lock()), report })
-}
-
-fn outcome((index, report): (usize, Report), result: Result<(), BackendError>) -> Outcome {
-    Outcome { index, result: result.map(|()| report).map_err(Error::from) }
-}
-
-fn failure(index: usize, error: &BackendError) -> Outcome {
-    Outcome { index, result: Err(error.clone().into()) }
 }
 
 #[cfg(test)]
@@ -612,7 +336,7 @@ mod tests {
         let request = |(index, place)| Request { index, jpeg: jpeg.clone(), options: DecodeOptions::default(), place };
         let place = || Place::NewHostMemory(HostBuffer::default());
         let places = [place(), Place::Panic, place(), Place::Panic];
-        let outcomes = backend.submit_requests(places.into_iter().enumerate().map(request).collect()).wait();
+        let outcomes = backend.submit_and_wait(places.into_iter().enumerate().map(request).collect()).wait();
         let codes: Vec<_> = outcomes.iter().map(|outcome| outcome.result.as_ref().map_err(Error::code)).collect();
         assert!(matches!(codes[..], [Ok(_), Err("internal"), Ok(_), Err("internal")]), "{codes:?}");
     }

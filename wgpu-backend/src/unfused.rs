@@ -12,8 +12,9 @@ use isopel_core::{
 use crate::layout::{Component, Output};
 use crate::output::TileOutput;
 use crate::pipelines::Pipeline;
+use crate::record::{Memory, Recorded};
 use crate::stages::{Access, COLOR, LAYOUT, Stage, UPSAMPLE};
-use crate::submit::{Memory, Recorded, requests};
+use crate::submit::requests;
 use crate::tile::Tile;
 use crate::{WgpuBackend, WgpuTarget};
 

@@ -9,7 +9,8 @@ use isopel_core::{
 };
 
 use super::*;
-use crate::submit::{Memory, ReadyJob};
+use crate::record::Memory;
+use crate::submit::ReadyJob;
 use crate::{BufferTarget, WgpuAfter, WgpuBackend};
 
 fn backend() -> Option<WgpuBackend> {
