@@ -20,10 +20,12 @@
 
 mod model;
 mod staging;
+mod synchronisation;
 mod tables;
 
 pub use model::{Decoded, Flags, Model, Record, decode};
 pub use staging::{Irregular, McuBlock, Segment, StagedPlan, StagedScan};
+pub use synchronisation::Synchronisation;
 pub use tables::{Entry, LookupTable};
 
 /// Subsequences that one workgroup synchronises.

@@ -84,7 +84,7 @@ follow_candidates(const __grid_constant__ Wave wave) {
     if (state == NO_STATE || find(wave.candidates[subsequence - 1], state) != candidate) {
         return;
     }
-    while (true) {
+    for (u32 step = 0;; step++) {
         Candidates &behind = wave.candidates[subsequence];
         const Record record = count<false>(wave, scan, codes, place, state, 0);
         behind.records[candidate] = record;
@@ -92,6 +92,10 @@ follow_candidates(const __grid_constant__ Wave wave) {
         u32 next = find(behind, state);
         const bool is_new = next == LOST;
         if (is_new) {
+            // What does not synchronise within a group's length is lost: that bounds what hostile data can take.
+            if (step == GROUP) {
+                return;
+            }
             next = atomicAdd(&behind.count, 1);
             if (next >= LOST) {
                 return;

@@ -20,6 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use isopel_core::subsequences::Synchronisation;
 use isopel_core::{BackendError, Codestream, DecodePlan, Error};
 use rayon::prelude::*;
 
@@ -33,7 +34,7 @@ use finish::{Decoding, Finished, QueuedWave};
 use kernels::Kernels;
 use packed::SpareCoefficients;
 use prepare::StagedImage;
-use wave::{Grids, MAX_CANDIDATES_DATA, Member, Synchronisation, Wave};
+use wave::{Grids, Member, Wave};
 
 /// What decodes waves.
 #[derive(Debug)]
@@ -85,8 +86,8 @@ enum Looked {
 /// ones take more work.
 fn subsequence_bytes(files: usize) -> u32 {
     match files {
-        0..MAX_CANDIDATES_DATA => 48,
-        MAX_CANDIDATES_DATA..0x80_0000 => 64,
+        0..Synchronisation::CANDIDATES_DATA => 48,
+        Synchronisation::CANDIDATES_DATA..0x80_0000 => 64,
         _ => 128,
     }
 }

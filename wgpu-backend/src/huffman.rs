@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use isopel_core::subsequences::{GROUP, LookupTable, StagedScan, symbol_slots};
+use isopel_core::subsequences::{CANDIDATES, GROUP, LookupTable, PHASES, StagedScan, Synchronisation, symbol_slots};
 
 use crate::layout::{McuBlock, NO_SUBSEQUENCE, SEGMENT_BEGINS, Scan, Segment};
 use crate::staged::StagedPicture;
@@ -40,6 +40,8 @@ pub(crate) struct WaveScans<'t> {
     pub(crate) pictures: u32,
     /// Whether any scan's tables do not tell the blocks of an MCU apart.
     pub(crate) recounts: bool,
+    /// Whether any scan's tables tell more blocks apart than are guessed.
+    has_long_period: bool,
 }
 
 impl<'t> WaveScans<'t> {
@@ -87,6 +89,7 @@ impl<'t> WaveScans<'t> {
             };
         }
         self.append_segments(staged, context.wanted_blocks, scan.first_subsequence);
+        self.has_long_period |= scan.period > PHASES as u32;
         self.recounts |= scan.period != scan.mcu_blocks;
         self.scans.push(scan);
         self.symbol_words += picture.symbol_words_of(staged);
@@ -132,6 +135,14 @@ impl<'t> WaveScans<'t> {
         }
     }
 
+    /// How the scans can be synchronised, of what is wanted.
+    pub(crate) fn synchronisation(&self, wanted: Option<Synchronisation>) -> Synchronisation {
+        match self.has_long_period {
+            true => Synchronisation::Rounds,
+            false => wanted.unwrap_or_else(|| Synchronisation::for_data(self.data_words as usize * 4)),
+        }
+    }
+
     pub(crate) fn groups(&self) -> u32 {
         (self.subsequences.len() / GROUP) as u32
     }
@@ -157,8 +168,29 @@ impl Sections {
     }
 }
 
-/// Workgroups of each stage, in the order of `HUFFMAN_STAGES`.
-pub(crate) fn workgroups(groups: u32) -> [u32; 6] {
-    let fine = groups * (GROUP as u32 / LANES);
-    [groups, groups.div_ceil(JOINED), groups, groups, fine, fine]
+/// Bytes of a subsequence's candidates, in the shaders' words: records, states, links, and a count with what aligns it.
+pub(crate) const CANDIDATES_BYTES: u64 = (16 + 4 + 4) * CANDIDATES as u64 + 16;
+
+/// Workgroups of a stage.
+pub(crate) fn workgroups(stage: &str, groups: u32) -> u32 {
+    match stage {
+        "huffman_recount" | "huffman_write" => groups * (GROUP as u32 / LANES),
+        "huffman_join" => groups.div_ceil(JOINED),
+        "huffman_guess" | "huffman_follow" => groups * PHASES as u32,
+        _ => groups,
+    }
+}
+
+/// The stages of each of the four passes: states within groups, between groups, what lies before each subsequence, and
+/// coefficients.
+pub(crate) fn passes(synchronisation: Synchronisation, recounts: bool) -> [&'static [&'static str]; 4] {
+    let [within, between]: [&[&str]; 2] = match synchronisation {
+        Synchronisation::Rounds => [&["huffman_synchronise"], &["huffman_join"]],
+        Synchronisation::Candidates => [&["huffman_guess", "huffman_follow"], &["huffman_link", "huffman_choose"]],
+    };
+    let before: &[&str] = match recounts {
+        true => &["huffman_reduce", "huffman_scan", "huffman_recount", "huffman_reduce", "huffman_scan"],
+        false => &["huffman_reduce", "huffman_scan"],
+    };
+    [within, between, before, &["huffman_write"]]
 }

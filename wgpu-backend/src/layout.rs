@@ -120,6 +120,7 @@ mod tests {
     use isopel_core::PlaneWriting;
 
     use super::*;
+    use crate::huffman;
     use crate::stages::{HUFFMAN_STAGES, STAGES};
 
     /// Name and offset of each member of a structure in the shaders, and its size.
@@ -196,6 +197,17 @@ mod tests {
         ] {
             assert_eq!(constant(name), value, "{name}");
         }
+    }
+
+    #[test]
+    fn candidates_are_the_shaders() {
+        let follow = HUFFMAN_STAGES.iter().find(|stage| stage.name == "huffman_follow").expect("a stage");
+        let source = follow.source();
+        assert_eq!(u64::from(in_source(&source, "Candidates").1), huffman::CANDIDATES_BYTES);
+        let constant = constants(&source);
+        assert_eq!(constant("PHASES"), subsequences::PHASES as u32);
+        assert_eq!(constant("CANDIDATES"), subsequences::CANDIDATES as u32);
+        assert_eq!(constant("LOST"), subsequences::CANDIDATES as u32 - 1);
     }
 
     #[test]

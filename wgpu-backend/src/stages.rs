@@ -24,10 +24,12 @@ pub(crate) const COLOR: &str = include_str!("../shaders/color.wgsl");
 const SCANS: &str = include_str!("../shaders/shared/scans.wgsl");
 const HUFFMAN: &str = include_str!("../shaders/shared/huffman.wgsl");
 const COUNT: &str = include_str!("../shaders/shared/count.wgsl");
+const CANDIDATES: &str = include_str!("../shaders/shared/candidates.wgsl");
+const GROUP_LINKS: &str = include_str!("../shaders/shared/group_links.wgsl");
 const SEGMENTED_SCAN: &str = include_str!("../shaders/shared/segmented_scan.wgsl");
 
-/// Entropy decoding, in this order; the middle three again if there was a recount.
-pub(crate) const HUFFMAN_STAGES: [Stage; 6] = [
+/// Entropy decoding. `huffman::passes` has their order.
+pub(crate) const HUFFMAN_STAGES: [Stage; 10] = [
     Stage {
         name: "huffman_synchronise",
         files: &[SCANS, HUFFMAN, COUNT, include_str!("../shaders/huffman_synchronise.wgsl")],
@@ -64,6 +66,38 @@ pub(crate) const HUFFMAN_STAGES: [Stage; 6] = [
         // Scans, segments, subsequences, words; prefixes, headers, symbols, flags.
         bindings: &[
             Access::Read,
+            Access::Read,
+            Access::Read,
+            Access::Read,
+            Access::ReadWrite,
+            Access::ReadWrite,
+            Access::ReadWrite,
+            Access::ReadWrite,
+        ],
+    },
+    Stage {
+        name: "huffman_guess",
+        files: &[SCANS, HUFFMAN, COUNT, CANDIDATES, include_str!("../shaders/huffman_guess.wgsl")],
+        // Scans, segments, subsequences, words; candidates.
+        bindings: &[Access::Read, Access::Read, Access::Read, Access::Read, Access::ReadWrite],
+    },
+    Stage {
+        name: "huffman_follow",
+        files: &[SCANS, HUFFMAN, COUNT, CANDIDATES, include_str!("../shaders/huffman_follow.wgsl")],
+        // As before.
+        bindings: &[Access::Read, Access::Read, Access::Read, Access::Read, Access::ReadWrite],
+    },
+    Stage {
+        name: "huffman_link",
+        files: &[SCANS, CANDIDATES, GROUP_LINKS, include_str!("../shaders/huffman_link.wgsl")],
+        // Subsequences; candidates, links of groups.
+        bindings: &[Access::Read, Access::ReadWrite, Access::ReadWrite],
+    },
+    Stage {
+        name: "huffman_choose",
+        files: &[SCANS, CANDIDATES, GROUP_LINKS, include_str!("../shaders/huffman_choose.wgsl")],
+        // Scans, segments, subsequences; candidates, links of groups, records, flags.
+        bindings: &[
             Access::Read,
             Access::Read,
             Access::Read,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use isopel_core::cpu::{CpuFence, HostBuffer};
+use isopel_core::subsequences::Synchronisation;
 use isopel_core::{
     Backend, Capabilities, DecodeOptions, Error, Fence, Image, Job, MisuseError, Outcome, Submission, contained,
 };
@@ -48,8 +49,7 @@ impl SubmitOptions {
 
 /// Bytes of files below which the passes of entropy decoding take longer than the CPU.
 const WORTH_THE_PASSES: usize = 100 << 10;
-/// Bytes of files from which subsequences of 64 and of 128 bytes are enough to occupy a GPU.
-const MEDIUM_LOAD: usize = 1 << 20;
+/// Bytes of files from which subsequences of 128 bytes are enough to occupy a GPU.
 const LARGE_LOAD: usize = 10 << 20;
 
 /// Jobs whose entropy decoding is done before the GPU gets the first of them: enough for few dispatches, few
@@ -258,8 +258,8 @@ impl WgpuBackend {
         }
         let subsequence_bytes = match bytes {
             LARGE_LOAD.. => 128,
-            MEDIUM_LOAD.. => 64,
-            _ => 32,
+            Synchronisation::CANDIDATES_DATA.. => 64,
+            _ => 48,
         };
         Some(Staging { memory: &self.staged_memory, subsequence_bytes })
     }

@@ -2,6 +2,7 @@
 //! last ones for every further target buffer).
 
 use bytemuck::{Pod, cast_slice};
+use isopel_core::subsequences::{CANDIDATES, Synchronisation};
 
 use crate::huffman::{self, Sections, WaveScans};
 use crate::layout::Component;
@@ -59,6 +60,7 @@ enum Source {
 /// Entropy decoding of a wave.
 struct Decoded {
     groups: u32,
+    synchronisation: Synchronisation,
     recounts: bool,
     // Of the upload.
     scans: Section,
@@ -70,6 +72,9 @@ struct Decoded {
     prefixes: Section,
     totals: Section,
     flags: Section,
+    /// Both are empty where there are none.
+    candidates: Section,
+    group_links: Section,
     scratch_len: u64,
     // Of the coefficients' buffer.
     headers: Section,
@@ -86,7 +91,13 @@ pub(crate) struct WaveBuffers {
 }
 
 impl Decoded {
-    fn new<'t>(mut scans: WaveScans<'t>, headers: u32, upload: &mut Upload<'t>) -> Self {
+    fn new<'t>(
+        mut scans: WaveScans<'t>,
+        headers: u32,
+        synchronisation: Option<Synchronisation>,
+        upload: &mut Upload<'t>,
+    ) -> Self {
+        let synchronisation = scans.synchronisation(synchronisation);
         scans.finish();
         let groups = scans.groups();
         let subsequences = scans.subsequences.len() as u64;
@@ -94,8 +105,15 @@ impl Decoded {
         words.push(Contents::Bytes(cast_slice(&scans.tables).to_vec()));
         let mut scratch = Sections::new(upload.alignment);
         let mut coefficients = Sections::new(upload.alignment);
+        let [candidates_bytes, group_links_bytes] = match synchronisation {
+            Synchronisation::Rounds => [0, 0],
+            Synchronisation::Candidates => {
+                [subsequences * huffman::CANDIDATES_BYTES, u64::from(groups) * 4 * CANDIDATES as u64]
+            }
+        };
         Decoded {
             groups,
+            synchronisation,
             recounts: scans.recounts,
             scans: upload.append(&scans.scans),
             segments: upload.append(&scans.segments),
@@ -105,6 +123,8 @@ impl Decoded {
             prefixes: scratch.append(subsequences * 16),
             totals: scratch.append(u64::from(groups) * 16),
             flags: scratch.append(u64::from(scans.pictures) * 4),
+            candidates: scratch.append(candidates_bytes),
+            group_links: scratch.append(group_links_bytes),
             scratch_len: scratch.len,
             headers: coefficients.append(u64::from(headers) * 4),
             symbols: coefficients.append(scans.symbol_words * 4),
@@ -161,6 +181,15 @@ impl TileSize {
 impl<'t> Wave<'t> {
     /// Lays out tiles, which fit the limits together, and their slots. All have coefficients, or none.
     pub(crate) fn new(tiles: &[(&'t Tile, Slot)], limits: BindingLimits) -> Self {
+        Self::with_synchronisation(tiles, limits, None)
+    }
+
+    /// The same; `None` finds states the faster way.
+    fn with_synchronisation(
+        tiles: &[(&'t Tile, Slot)],
+        limits: BindingLimits,
+        synchronisation: Option<Synchronisation>,
+    ) -> Self {
         let mut components: Vec<Component> = Vec::new();
         let mut idct_groups = vec![0u32];
         let (mut headers, mut symbols, mut quant) = (Vec::new(), Vec::new(), Vec::new());
@@ -209,7 +238,7 @@ impl<'t> Wave<'t> {
             components: upload.append(&components),
             idct_groups: (upload.append(&idct_groups), idct_count),
             source: if scans.pictures > 0 {
-                Source::Decoded(Decoded::new(scans, header_count, &mut upload))
+                Source::Decoded(Decoded::new(scans, header_count, synchronisation, &mut upload))
             } else {
                 Source::Uploaded { headers: upload.append_all(headers), symbols: upload.append_all(symbols) }
             },
@@ -378,9 +407,19 @@ impl<'t> Wave<'t> {
         let all_input = || [decoded.scans, decoded.segments, decoded.subsequences, decoded.words].map(input).to_vec();
         let scratch = |section| bind(scratch, section);
         let coefficients = |section| bind(coefficients, section);
-        let resources = |stage: usize| match HUFFMAN_STAGES[stage].name {
+        let resources = |stage: &str| match stage {
             "huffman_synchronise" => [all_input(), vec![scratch(decoded.records)]].concat(),
             "huffman_join" => [all_input(), vec![scratch(decoded.records), scratch(decoded.flags)]].concat(),
+            "huffman_guess" | "huffman_follow" => [all_input(), vec![scratch(decoded.candidates)]].concat(),
+            "huffman_link" => {
+                vec![input(decoded.subsequences), scratch(decoded.candidates), scratch(decoded.group_links)]
+            }
+            "huffman_choose" => {
+                let input = [decoded.scans, decoded.segments, decoded.subsequences].map(input).to_vec();
+                let scratch =
+                    [decoded.candidates, decoded.group_links, decoded.records, decoded.flags].map(scratch).to_vec();
+                [input, scratch].concat()
+            }
             "huffman_reduce" => {
                 vec![input(decoded.subsequences), scratch(decoded.records), scratch(decoded.totals)]
             }
@@ -395,13 +434,15 @@ impl<'t> Wave<'t> {
                 [all_input(), vec![scratch(decoded.prefixes)], output, vec![scratch(decoded.flags)]].concat()
             }
         };
-        let workgroups = huffman::workgroups(decoded.groups);
-        let passes: &[&[usize]] =
-            if decoded.recounts { &[&[0], &[1], &[2, 3, 4, 2, 3], &[5]] } else { &[&[0], &[1], &[2, 3], &[5]] };
-        for stages_of_pass in passes {
-            let mut pass = begin(encoder, &stages[stages_of_pass[0]], stamps.next());
-            for &stage in *stages_of_pass {
-                self.dispatch(device, &mut pass, &stages[stage], &resources(stage), workgroups[stage]);
+        let pipeline_of = |name: &str| {
+            let index = HUFFMAN_STAGES.iter().position(|stage| stage.name == name);
+            &stages[index.expect("all stages are in their table")]
+        };
+        for stages_of_pass in huffman::passes(decoded.synchronisation, decoded.recounts) {
+            let mut pass = begin(encoder, pipeline_of(stages_of_pass[0]), stamps.next());
+            for &stage in stages_of_pass {
+                let workgroups = huffman::workgroups(stage, decoded.groups);
+                self.dispatch(device, &mut pass, pipeline_of(stage), &resources(stage), workgroups);
             }
         }
     }

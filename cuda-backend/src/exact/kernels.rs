@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use cudarc::driver::{result, sys};
 use isopel_core::BackendError;
+use isopel_core::subsequences::Synchronisation;
 
 use super::layout::{self, Wave};
-use super::wave::{Grids, Synchronisation};
+use super::wave::Grids;
 use crate::driver::{Device, Stream};
 use crate::error::{failed, from_driver};
 

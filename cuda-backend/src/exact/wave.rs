@@ -1,6 +1,6 @@
 //! Images that go through the kernels together, in one launch of each: what is uploaded, and where everything lies.
 
-use isopel_core::subsequences::symbol_slots;
+use isopel_core::subsequences::{Synchronisation, symbol_slots};
 use isopel_core::{HuffmanClass, HuffmanSpec};
 
 use super::layout::{
@@ -15,23 +15,6 @@ pub(super) struct Member<'i> {
     pub(super) first_byte: usize,
     /// Device address of its target.
     pub(super) target: u64,
-}
-
-/// How the states between subsequences are found, see `isopel_core::subsequences`. Both come to the same.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Synchronisation {
-    /// Little work, one step after the other.
-    #[default]
-    Rounds,
-    /// Several times the work, in few steps. Not for scans whose tables tell many blocks apart: these make it rounds.
-    Candidates,
-}
-
-impl Synchronisation {
-    /// What is faster for so many bytes of data: few leave threads to spare.
-    pub(super) fn for_data(bytes: usize) -> Self {
-        if bytes <= MAX_CANDIDATES_DATA { Self::Candidates } else { Self::Rounds }
-    }
 }
 
 /// What is known of a wave before it has memory.
@@ -102,8 +85,6 @@ impl Places {
 
 /// Parts begin at multiples of this.
 const ALIGNMENT: usize = 256;
-/// Bytes of data up to which a wave is synchronised by candidates. With more, a device has no threads to spare.
-pub(super) const MAX_CANDIDATES_DATA: usize = 2 << 20;
 
 impl Wave {
     /// Describes images; what the wave held before is gone, but for its memory: making room anew for every wave takes
@@ -169,6 +150,7 @@ impl Wave {
         scan.first_group = self.groups.len() as u32;
         scan.groups = count.div_ceil(GROUP) as u32;
         if scan.period as usize > PHASES {
+            // Too many blocks to guess.
             self.synchronisation = Synchronisation::Rounds;
         }
         if scan.period < scan.blocks_per_mcu {

@@ -28,7 +28,8 @@ impl Model<'_> {
 
     /// States and records, as [`synchronise`](Self::synchronise) and [`join_groups`](Self::join_groups) find them
     /// together, by links between candidates. They are right up to where there are more candidates than fit, which is
-    /// flagged; kernels may meet the same candidate more than once and run out of room a little earlier.
+    /// flagged; kernels may meet the same candidate more than once and run out of room a little earlier, and do not follow
+    /// new candidates for ever.
     ///
     /// # Panics
     /// If there are none, see [`has_candidates`](Self::has_candidates).
