@@ -1,9 +1,10 @@
 //! Waves in the memory of the kernels' emulator, for tests without a device. Kernels may use what the backend would have
 //! uploaded or has room for, and nothing beside it.
 
+mod decodes;
 mod passes;
 
-use isopel_core::{Codestream, DecodeOptions, DecodePlan, PixelLayout};
+use isopel_core::{Codestream, DecodeOptions, DecodePlan, PackedCoefficients, PixelLayout, pack_coefficients};
 use isopel_kernels_on_host::{Access, Memory, Order, launch};
 
 use super::{Member, Places, Wave, symbol_slots};
@@ -20,14 +21,21 @@ struct HostImage {
 }
 
 impl HostImage {
-    /// Stages a file as the backend does. `None` if it is not one for the entropy kernels.
-    fn staged(jpeg: &[u8], options: &DecodeOptions, subsequence_bytes: u32) -> Option<Self> {
-        let codestream = Codestream::parse(jpeg, &options.limits).ok()?;
-        let plan = DecodePlan::new(&codestream, options).ok()?;
-        let layout = plan.layout().clone();
-        let mut data = vec![0; staged_room(jpeg.len())];
-        let image = StagedImage::new(&plan, &layout, subsequence_bytes, &mut data)?;
+    /// Stages a plan as the backend does. `None` if it is not one for the entropy kernels.
+    fn staged(plan: &DecodePlan, layout: PixelLayout, subsequence_bytes: u32) -> Option<Self> {
+        let mut data = vec![0; staged_room(plan.codestream().bytes().len())];
+        let image = StagedImage::new(plan, &layout, subsequence_bytes, &mut data)?;
         Some(HostImage { image, data, layout })
+    }
+
+    /// Reads a plan's scans on the CPU, as the backend does where the entropy kernels do not. Such an image is a wave of
+    /// its own.
+    fn packed(plan: &DecodePlan, layout: PixelLayout) -> Self {
+        let mut packed = PackedCoefficients::default();
+        let found = pack_coefficients(plan, &mut packed).expect("the CPU decodes it");
+        let mut data = vec![0; StagedImage::packed_len(&packed)];
+        let image = StagedImage::from_packed(plan, &layout, &packed, found, &mut data).expect("few symbols");
+        HostImage { image, data, layout }
     }
 }
 
@@ -85,6 +93,15 @@ impl HostWave {
     fn run(&mut self, Launch { name, blocks, threads, .. }: Launch) {
         let kernel = name.split_once(',').map_or(name, |(kernel, _)| kernel);
         self.launch(kernel, blocks, threads);
+    }
+
+    /// Runs all kernels.
+    fn decode(&mut self) {
+        let grids = self.wave.grids();
+        for launch in Kernels::decoding(&grids) {
+            self.run(launch);
+        }
+        self.run(Kernels::writing(&grids));
     }
 
     /// Rows of `N` words each, from an address of the parameter on.
