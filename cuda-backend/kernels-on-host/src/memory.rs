@@ -94,6 +94,16 @@ impl Memory {
         self.parts.insert(index, Part { start: address, end, access, name, written: vec![0; len] });
     }
 
+    /// Lets kernels use rows of an allocation, but not what lies between them.
+    ///
+    /// # Panics
+    /// As [`allow`](Self::allow).
+    pub fn allow_rows(&mut self, name: &str, first: u64, row: usize, stride: usize, rows: usize, access: Access) {
+        for index in 0..rows {
+            self.allow(name, first + (index * stride) as u64, row, access);
+        }
+    }
+
     /// Writes bytes. Where they lie in parts, these count as written.
     ///
     /// # Panics

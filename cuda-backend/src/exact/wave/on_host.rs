@@ -12,6 +12,7 @@ use crate::exact::kernels::{Kernels, Launch};
 use crate::exact::layout;
 use crate::exact::prepare::StagedImage;
 use crate::exact::staged_room;
+use crate::on_host::allow_target;
 
 /// An image with what is uploaded for it, and the layout of its pixels.
 struct HostImage {
@@ -54,7 +55,8 @@ impl HostWave {
     /// Uploads images. Their targets begin `misalignment` bytes behind a place where any word could.
     fn new(images: &[HostImage], misalignment: usize, order: Order) -> Self {
         let mut memory = Memory::new();
-        let targets: Vec<u64> = images.iter().map(|image| allow_target(&mut memory, image, misalignment)).collect();
+        let targets: Vec<u64> =
+            images.iter().map(|image| allow_target(&mut memory, &image.layout, misalignment)).collect();
         let (mut members, mut data) = (Vec::new(), Vec::new());
         for (HostImage { image, data: own, .. }, &target) in images.iter().zip(&targets) {
             members.push(Member { image, first_byte: data.len(), target });
@@ -164,17 +166,4 @@ fn allow_data(memory: &mut Memory, member: &Member, address: u64) {
         let len = image.staged.data_len - symbols;
         memory.allow("uploaded symbols", address + symbols as u64, len, Access::Read);
     }
-}
-
-/// Makes room for an image's pixels, and lets kernels write those once, but not what lies between rows.
-fn allow_target(memory: &mut Memory, image: &HostImage, misalignment: usize) -> u64 {
-    let address = memory.allocate(misalignment + image.layout.required_len()) + misalignment as u64;
-    let bytes_per_pixel = image.layout.format().bytes_per_pixel();
-    for plane in image.layout.planes() {
-        for row in 0..plane.size.height as usize {
-            let start = address + (plane.offset + row * plane.stride) as u64;
-            memory.allow("pixels", start, plane.size.width as usize * bytes_per_pixel, Access::WriteOnce);
-        }
-    }
-    address
 }
