@@ -15,6 +15,8 @@ pub enum Access {
     ReadWrite,
     /// Write each byte once, and read none.
     WriteOnce,
+    /// Write each byte once, and read what was written.
+    WriteOnceThenRead,
 }
 
 impl Access {
@@ -27,6 +29,7 @@ impl Access {
             Access::Read => MAY_READ,
             Access::ReadWrite => MAY_READ | MAY_WRITE,
             Access::WriteOnce => MAY_WRITE | ONCE,
+            Access::WriteOnceThenRead => MAY_READ | MAY_WRITE | ONCE,
         }
     }
 }

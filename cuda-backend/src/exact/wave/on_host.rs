@@ -74,6 +74,10 @@ impl HostWave {
         for (name, offset, len, access) in wave.parts(&places) {
             memory.allow(name, start + offset as u64, len, access);
         }
+        for component in &wave.components {
+            let len = component.plane_stride as usize * component.block_rows as usize * 8;
+            memory.allow("samples", component.plane, len, Access::WriteOnceThenRead);
+        }
         let mut descriptions = vec![0; places.flags() + wave.flags_len() - places.descriptions()];
         wave.write_descriptions(&mut descriptions);
         memory.upload(start + places.descriptions() as u64, &descriptions);
@@ -119,7 +123,7 @@ impl HostWave {
 }
 
 impl Wave {
-    /// The parts of a wave's memory but for its data: name, first byte, length, and what kernels do with it.
+    /// The parts of a wave's memory but for its data and samples: name, first byte, length, and what kernels do with it.
     fn parts(&self, places: &Places) -> Vec<(&'static str, usize, usize, Access)> {
         let names = [
             "entries",
@@ -140,16 +144,14 @@ impl Wave {
             parts.push((name, place, bytes.len(), access));
         }
         let symbols = self.subsequences * symbol_slots(self.subsequence_bytes) as usize;
-        for (name, place, len) in [
-            ("records", places.records, 16 * self.subsequences),
-            ("totals", places.totals, 16 * self.groups.len()),
-            ("prefixes", places.prefixes, 16 * self.groups.len()),
-            ("headers", places.headers, 8 * self.headers),
-            ("symbols", places.symbols, 4 * symbols),
-            ("planes", places.planes, self.plane_bytes),
-        ] {
-            parts.push((name, place, len, Access::ReadWrite));
-        }
+        parts.extend([
+            ("records", places.records, 16 * self.subsequences, Access::ReadWrite),
+            ("totals", places.totals, 16 * self.groups.len(), Access::ReadWrite),
+            ("prefixes", places.prefixes, 16 * self.groups.len(), Access::ReadWrite),
+            ("headers", places.headers, 8 * self.headers, Access::ReadWrite),
+            // No subsequence uses another's.
+            ("symbols", places.symbols, 4 * symbols, Access::WriteOnceThenRead),
+        ]);
         parts
     }
 }
