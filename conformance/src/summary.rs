@@ -8,7 +8,7 @@ use crate::backends::{self, RequireError, Required};
 /// One line of the summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// A backend, or the real corpus.
+    /// A backend, or what else may be there or not.
     pub name: &'static str,
     /// Whether the tests used it.
     pub ran: bool,
@@ -19,7 +19,7 @@ pub struct Line {
 /// Which backends and files the tests of this environment use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// One line per backend, and one for the real corpus.
+    /// One line per backend, one for the CUDA kernels on the CPU, and one for the real corpus.
     pub lines: Vec<Line>,
     /// A requirement of `ISOPEL_REQUIRE` that is not met.
     pub unmet: Option<RequireError>,
@@ -39,6 +39,13 @@ pub fn real_corpus() -> Result<PathBuf, String> {
     }
 }
 
+/// The CUDA kernels without a device, in isopel-cuda's own tests.
+fn kernels_on_host() -> Line {
+    let ran = cfg!(all(target_os = "linux", target_env = "gnu"));
+    let reason = if ran { "its kernels on the CPU, each access checked" } else { "only on Linux with glibc" };
+    Line { name: "cuda on host", ran, reason: reason.to_owned() }
+}
+
 impl Summary {
     /// Looks at backends, corpus and `ISOPEL_REQUIRE`.
     pub fn now() -> Summary {
@@ -51,6 +58,7 @@ impl Summary {
                 reason: presence.backend.as_ref().map_or_else(String::clone, |backend| backend.describe()),
             })
             .collect();
+        lines.push(kernels_on_host());
         let corpus = real_corpus();
         let mut unmet = Required::from_env().and_then(|required| required.check(&backends)).err();
         if let (Err(reason), Ok(required)) = (&corpus, Required::from_env())

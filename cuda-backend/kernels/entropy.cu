@@ -234,7 +234,9 @@ write_symbols(const __grid_constant__ Wave wave) {
     const u32 first_symbol = subsequence * symbol_slots(wave);
     SymbolQueue symbols(wave.symbols + first_symbol);
     u32 first_of_block = 0, flags = 0;
-    while (block < blocks && (!is_past_end || (is_own && zigzag != 0))) {
+    // The last block that starts here is followed past the end, but not past the segment's, behind which is no memory.
+    while (block < blocks &&
+           (!is_past_end || (is_own && zigzag != 0 && place.end - left < place.segment->bits))) {
         const u32 bits = reader.peek();
         // Kept from symbol to symbol, they would be two registers too many.
         const Tables tables = codes.of_block(phase);

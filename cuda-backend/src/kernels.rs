@@ -48,6 +48,20 @@ struct Pictures {
     picture: [Picture; MAX_PICTURES],
 }
 
+impl Pictures {
+    /// Up to [`MAX_PICTURES`] pictures, and how many tiles they have.
+    fn new(pictures: &[Picture]) -> (Pictures, u32) {
+        let mut parameter =
+            Pictures { count: pictures.len() as u32, reserved: 0, picture: [Picture::NONE; MAX_PICTURES] };
+        let mut tiles = 0;
+        for (place, picture) in parameter.picture.iter_mut().zip(pictures) {
+            *place = *picture;
+            tiles = place.place(tiles);
+        }
+        (parameter, tiles)
+    }
+}
+
 /// `Conversion` of `write_pixels.cu`.
 const BYTES: u32 = 0;
 const ONE_CHANNEL: u32 = 1;
@@ -200,13 +214,7 @@ impl Kernels {
     /// device with room for them, and nobody else may use the targets.
     pub(crate) unsafe fn write(&self, pictures: &[Picture], stream: &Stream) -> Result<(), BackendError> {
         for pictures in pictures.chunks(MAX_PICTURES) {
-            let mut parameter =
-                Pictures { count: pictures.len() as u32, reserved: 0, picture: [Picture::NONE; MAX_PICTURES] };
-            let mut tiles = 0;
-            for (place, picture) in parameter.picture.iter_mut().zip(pictures) {
-                *place = *picture;
-                tiles = place.place(tiles);
-            }
+            let (mut parameter, tiles) = Pictures::new(pictures);
             let mut launch = || {
                 let _current = self.device.enter()?;
                 let mut arguments = [(&raw mut parameter).cast()];
@@ -230,6 +238,9 @@ impl Drop for Kernels {
         }
     }
 }
+
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod on_host;
 
 #[cfg(test)]
 mod tests {

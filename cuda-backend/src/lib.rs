@@ -19,6 +19,8 @@ mod exact;
 mod fence;
 mod kernels;
 mod nvjpeg;
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod on_host;
 mod pool;
 mod queue;
 mod route;

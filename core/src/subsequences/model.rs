@@ -274,8 +274,9 @@ impl<'s> Model<'s> {
         // A block that began earlier is written from there.
         let mut is_own = position.zigzag == 0;
         let mut left = position.bit >= end;
-        // The last block that starts here is followed past the end.
-        while block < segment.blocks && (!left || is_own && position.zigzag != 0) {
+        // The last block that starts here is followed past the end, but not past the segment's: of a block that does not
+        // end there, its last subsequence says so.
+        while block < segment.blocks && (!left || is_own && position.zigzag != 0 && position.bit < segment.bits) {
             let before = position;
             let symbol = self.symbol(subsequence, &mut position);
             if symbol.is_bad {

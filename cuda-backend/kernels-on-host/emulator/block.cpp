@@ -74,11 +74,16 @@ void put_in_order(unsigned *numbers, unsigned count) {
     }
 }
 
-// A fiber's first function.
+// A fiber's first function. It begins anew for each block, since that costs less than a new context.
 void begin() {
-    request->kernel->call(request->parameter);
-    ((Fiber *)current)->state = State::ENDED;
-    _longjmp(scheduler, 1);
+    for (;;) {
+        request->kernel->call(request->parameter);
+        Fiber &fiber = *(Fiber *)current;
+        fiber.state = State::ENDED;
+        if (_setjmp(fiber.resume) == 0) {
+            _longjmp(scheduler, 1);
+        }
+    }
 }
 
 // Runs the current thread until it waits or ends. Switches by jumps: swapcontext would go through the kernel for
@@ -92,10 +97,13 @@ void run() {
         _longjmp(fiber.resume, 1);
     }
     fiber.has_begun = true;
+    // The lowest page of each stack can't be touched.
+    fiber.stack_start = (uintptr_t)(stacks + (&fiber - fibers) * (STACK + PAGE) + PAGE);
+    fiber.stack_end = fiber.stack_start + STACK;
     ucontext_t context;
     getcontext(&context);
     context.uc_stack.ss_sp = (void *)fiber.stack_start;
-    context.uc_stack.ss_size = fiber.stack_end - fiber.stack_start;
+    context.uc_stack.ss_size = STACK;
     context.uc_link = nullptr;
     makecontext(&context, begin, 0);
     setcontext(&context);
@@ -199,11 +207,7 @@ void run_block() {
         fiber.lane = number % WARP;
         fiber.warp = number / WARP;
         fiber.block_epoch = fiber.warp_epoch = 0;
-        // The lowest page of each stack can't be touched.
-        fiber.stack_start = (uintptr_t)(stacks + number * (STACK + PAGE) + PAGE);
-        fiber.stack_end = fiber.stack_start + STACK;
         fiber.state = State::READY;
-        fiber.has_begun = false;
     }
     do {
         for (unsigned turn = 0; turn < fiber_count; turn++) {
@@ -289,7 +293,12 @@ extern "C" int kernels_on_host_run(const Request *wanted) {
     if (!has_stacks()) {
         return 2;
     }
+    forget_parts();
     if (_setjmp(launcher) != 0) {
+        // Threads stopped where they were.
+        for (Fiber &fiber : fibers) {
+            fiber.has_begun = false;
+        }
         return 1;
     }
     for (uint32_t block = 0; block < wanted->grid_x; block++) {

@@ -23,12 +23,14 @@ struct SharedAccess {
 
 // The last accesses to a byte of shared memory.
 struct Shared {
+    uint64_t block;              // in which they were
     SharedAccess writer;
     SharedAccess readers[2];     // by different threads
 };
 
 constexpr size_t MAX_SHARED = 96 << 10;
 Shared shared[MAX_SHARED];
+uint64_t block_count;            // so far
 
 // Whether the current thread does not come behind an access by another.
 bool is_concurrent(const SharedAccess &other, bool is_atomic) {
@@ -41,6 +43,10 @@ bool is_concurrent(const SharedAccess &other, bool is_atomic) {
 
 void check_shared(size_t offset, bool is_write, bool is_atomic) {
     Shared &byte = shared[offset];
+    if (byte.block != block_count) {
+        byte.block = block_count;
+        byte.writer.thread = byte.readers[0].thread = byte.readers[1].thread = NOBODY;
+    }
     const SharedAccess own = {current->number, current->block_epoch, current->warp_epoch, is_atomic};
     if (byte.writer.thread == NOBODY && (!is_write || is_atomic)) {
         fail("reads shared memory that its block has not written");
@@ -64,8 +70,15 @@ void check_shared(size_t offset, bool is_write, bool is_atomic) {
     byte.readers[0] = own;
 }
 
+// Parts that were found lately, by address: most accesses are near others.
+const Part *recent[256];
+
 // The part that an address lies in, or the last before it; null if it lies before all.
 const Part *part_before(uintptr_t address) {
+    const Part *&near = recent[(address >> 6) % 256];
+    if (near != nullptr && near->start <= address && address < near->end) {
+        return near;
+    }
     size_t first = 0, end = request->part_count;
     while (first < end) {
         const size_t middle = (first + end) / 2;
@@ -75,7 +88,8 @@ const Part *part_before(uintptr_t address) {
             end = middle;
         }
     }
-    return first == 0 ? nullptr : request->parts + first - 1;
+    near = first == 0 ? nullptr : request->parts + first - 1;
+    return near;
 }
 
 void check_part(uintptr_t address, size_t size, bool is_write, bool is_atomic) {
@@ -131,9 +145,11 @@ void forget_shared() {
     }
     // What a block finds there is of no meaning.
     memset(__start_kernels_shared, 0xA5, size);
-    for (size_t byte = 0; byte < size; byte++) {
-        shared[byte].writer.thread = shared[byte].readers[0].thread = shared[byte].readers[1].thread = NOBODY;
-    }
+    block_count++;
+}
+
+void forget_parts() {
+    memset(recent, 0, sizeof(recent));
 }
 
 }  // namespace emulator

@@ -75,5 +75,7 @@ extern Thread *current;
 void check(uintptr_t address, size_t size, bool is_write, bool is_atomic);
 // Forgets what earlier blocks did to shared memory.
 void forget_shared();
+// Forgets an earlier launch's memory.
+void forget_parts();
 
 }  // namespace emulator

@@ -82,6 +82,13 @@ kernels! {
 /// Threads of a block at most, as on a device.
 const MAX_THREADS: u32 = 1024;
 
+/// The kernels there are, those of this crate's own tests too.
+pub fn names() -> Vec<&'static str> {
+    // SAFETY: names are literals.
+    let name = |kernel: &Kernel| unsafe { CStr::from_ptr(kernel.name) };
+    kernels().into_iter().map(|kernel| name(kernel).to_str().expect("names are ASCII")).collect()
+}
+
 /// Runs a kernel: `blocks` blocks of `threads` threads in x and y, with the bytes of its one parameter. It returns when
 /// all is done.
 ///
@@ -100,11 +107,8 @@ pub fn launch(
 ) -> Result<(), Mistake> {
     // The emulator has one block at a time.
     static RUNNING: Mutex<()> = Mutex::new(());
-    let has_name = |known: &&Kernel| {
-        // SAFETY: names are literals.
-        unsafe { CStr::from_ptr(known.name) }.to_bytes() == kernel.as_bytes()
-    };
-    let known = kernels().into_iter().find(has_name).unwrap_or_else(|| panic!("no kernel {kernel}"));
+    let index = names().iter().position(|&name| name == kernel).unwrap_or_else(|| panic!("no kernel {kernel}"));
+    let known = kernels()[index];
     assert_eq!(parameter.len(), known.parameter_size, "bytes of the parameter of {kernel}");
     assert!((1..=MAX_THREADS).contains(&(threads.0 * threads.1)), "{threads:?} threads");
     // Aligned as parameters are.

@@ -18,5 +18,5 @@
 mod launch;
 mod memory;
 
-pub use launch::{Mistake, Order, launch};
+pub use launch::{Mistake, Order, launch, names};
 pub use memory::{Access, Memory};

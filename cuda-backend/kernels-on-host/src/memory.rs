@@ -15,6 +15,8 @@ pub enum Access {
     ReadWrite,
     /// Write each byte once, and read none.
     WriteOnce,
+    /// Write each byte once, and read what was written.
+    WriteOnceThenRead,
 }
 
 impl Access {
@@ -27,6 +29,7 @@ impl Access {
             Access::Read => MAY_READ,
             Access::ReadWrite => MAY_READ | MAY_WRITE,
             Access::WriteOnce => MAY_WRITE | ONCE,
+            Access::WriteOnceThenRead => MAY_READ | MAY_WRITE | ONCE,
         }
     }
 }
@@ -92,6 +95,16 @@ impl Memory {
         assert!(is_free, "{name} overlaps another part");
         let name = CString::new(name).expect("names have no zeros");
         self.parts.insert(index, Part { start: address, end, access, name, written: vec![0; len] });
+    }
+
+    /// Lets kernels use rows of an allocation, but not what lies between them.
+    ///
+    /// # Panics
+    /// As [`allow`](Self::allow).
+    pub fn allow_rows(&mut self, name: &str, first: u64, row: usize, stride: usize, rows: usize, access: Access) {
+        for index in 0..rows {
+            self.allow(name, first + (index * stride) as u64, row, access);
+        }
     }
 
     /// Writes bytes. Where they lie in parts, these count as written.

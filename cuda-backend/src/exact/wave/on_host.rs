@@ -2,9 +2,10 @@
 //! uploaded or has room for, and nothing beside it.
 
 mod candidates;
+mod decodes;
 mod passes;
 
-use isopel_core::{Codestream, DecodeOptions, DecodePlan, PixelLayout};
+use isopel_core::{Codestream, DecodeOptions, DecodePlan, PackedCoefficients, PixelLayout, pack_coefficients};
 use isopel_kernels_on_host::{Access, Memory, Order, launch};
 
 use super::{CANDIDATES, CANDIDATES_BYTES, Member, Places, Synchronisation, Wave, symbol_slots};
@@ -12,6 +13,7 @@ use crate::exact::kernels::{Kernels, Launch};
 use crate::exact::layout;
 use crate::exact::prepare::StagedImage;
 use crate::exact::staged_room;
+use crate::on_host::allow_target;
 
 /// An image with what is uploaded for it, and the layout of its pixels.
 struct HostImage {
@@ -21,14 +23,21 @@ struct HostImage {
 }
 
 impl HostImage {
-    /// Stages a file as the backend does. `None` if it is not one for the entropy kernels.
-    fn staged(jpeg: &[u8], options: &DecodeOptions, subsequence_bytes: u32) -> Option<Self> {
-        let codestream = Codestream::parse(jpeg, &options.limits).ok()?;
-        let plan = DecodePlan::new(&codestream, options).ok()?;
-        let layout = plan.layout().clone();
-        let mut data = vec![0; staged_room(jpeg.len())];
-        let image = StagedImage::new(&plan, &layout, subsequence_bytes, &mut data)?;
+    /// Stages a plan as the backend does. `None` if it is not one for the entropy kernels.
+    fn staged(plan: &DecodePlan, layout: PixelLayout, subsequence_bytes: u32) -> Option<Self> {
+        let mut data = vec![0; staged_room(plan.codestream().bytes().len())];
+        let image = StagedImage::new(plan, &layout, subsequence_bytes, &mut data)?;
         Some(HostImage { image, data, layout })
+    }
+
+    /// Reads a plan's scans on the CPU, as the backend does where the entropy kernels do not. Such an image is a wave of
+    /// its own.
+    fn packed(plan: &DecodePlan, layout: PixelLayout) -> Self {
+        let mut packed = PackedCoefficients::default();
+        let found = pack_coefficients(plan, &mut packed).expect("the CPU decodes it");
+        let mut data = vec![0; StagedImage::packed_len(&packed)];
+        let image = StagedImage::from_packed(plan, &layout, &packed, found, &mut data).expect("few symbols");
+        HostImage { image, data, layout }
     }
 }
 
@@ -47,7 +56,8 @@ impl HostWave {
     /// Uploads images. Their targets begin `misalignment` bytes behind a place where any word could.
     fn new(images: &[HostImage], synchronisation: Synchronisation, misalignment: usize, order: Order) -> Self {
         let mut memory = Memory::new();
-        let targets: Vec<u64> = images.iter().map(|image| allow_target(&mut memory, image, misalignment)).collect();
+        let targets: Vec<u64> =
+            images.iter().map(|image| allow_target(&mut memory, &image.layout, misalignment)).collect();
         let (mut members, mut data) = (Vec::new(), Vec::new());
         for (HostImage { image, data: own, .. }, &target) in images.iter().zip(&targets) {
             members.push(Member { image, first_byte: data.len(), target });
@@ -64,6 +74,10 @@ impl HostWave {
         let parameter = wave.set_address(&places, start);
         for (name, offset, len, access) in wave.parts(&places) {
             memory.allow(name, start + offset as u64, len, access);
+        }
+        for component in &wave.components {
+            let len = component.plane_stride as usize * component.block_rows as usize * 8;
+            memory.allow("samples", component.plane, len, Access::WriteOnceThenRead);
         }
         let mut descriptions = vec![0; places.flags() + wave.flags_len() - places.descriptions()];
         wave.write_descriptions(&mut descriptions);
@@ -88,6 +102,15 @@ impl HostWave {
         self.launch(kernel, blocks, threads);
     }
 
+    /// Runs all kernels.
+    fn decode(&mut self) {
+        let grids = self.wave.grids();
+        for launch in Kernels::decoding(&grids) {
+            self.run(launch);
+        }
+        self.run(Kernels::writing(&grids));
+    }
+
     /// Rows of `N` words each, from an address of the parameter on.
     fn words<const N: usize>(&self, address: u64, count: usize) -> Vec<[u32; N]> {
         let bytes = self.memory.bytes(address, 4 * N * count);
@@ -101,7 +124,7 @@ impl HostWave {
 }
 
 impl Wave {
-    /// The parts of a wave's memory but for its data: name, first byte, length, and what kernels do with it.
+    /// The parts of a wave's memory but for its data and samples: name, first byte, length, and what kernels do with it.
     fn parts(&self, places: &Places) -> Vec<(&'static str, usize, usize, Access)> {
         let names = [
             "entries",
@@ -123,19 +146,19 @@ impl Wave {
         }
         let symbols = self.subsequences * symbol_slots(self.subsequence_bytes) as usize;
         if self.synchronisation == Synchronisation::Candidates {
-            parts.push(("candidates", places.candidates, CANDIDATES_BYTES * self.subsequences, Access::ReadWrite));
-            parts.push(("group_links", places.group_links, CANDIDATES * self.groups.len(), Access::ReadWrite));
+            parts.extend([
+                ("candidates", places.candidates, CANDIDATES_BYTES * self.subsequences, Access::ReadWrite),
+                ("group_links", places.group_links, CANDIDATES * self.groups.len(), Access::ReadWrite),
+            ]);
         }
-        for (name, place, len) in [
-            ("records", places.records, 16 * self.subsequences),
-            ("totals", places.totals, 16 * self.groups.len()),
-            ("prefixes", places.prefixes, 16 * self.groups.len()),
-            ("headers", places.headers, 8 * self.headers),
-            ("symbols", places.symbols, 4 * symbols),
-            ("planes", places.planes, self.plane_bytes),
-        ] {
-            parts.push((name, place, len, Access::ReadWrite));
-        }
+        parts.extend([
+            ("records", places.records, 16 * self.subsequences, Access::ReadWrite),
+            ("totals", places.totals, 16 * self.groups.len(), Access::ReadWrite),
+            ("prefixes", places.prefixes, 16 * self.groups.len(), Access::ReadWrite),
+            ("headers", places.headers, 8 * self.headers, Access::ReadWrite),
+            // No subsequence uses another's.
+            ("symbols", places.symbols, 4 * symbols, Access::WriteOnceThenRead),
+        ]);
         parts
     }
 }
@@ -152,17 +175,4 @@ fn allow_data(memory: &mut Memory, member: &Member, address: u64) {
         let len = image.staged.data_len - symbols;
         memory.allow("uploaded symbols", address + symbols as u64, len, Access::Read);
     }
-}
-
-/// Makes room for an image's pixels, and lets kernels write those once, but not what lies between rows.
-fn allow_target(memory: &mut Memory, image: &HostImage, misalignment: usize) -> u64 {
-    let address = memory.allocate(misalignment + image.layout.required_len()) + misalignment as u64;
-    let bytes_per_pixel = image.layout.format().bytes_per_pixel();
-    for plane in image.layout.planes() {
-        for row in 0..plane.size.height as usize {
-            let start = address + (plane.offset + row * plane.stride) as u64;
-            memory.allow("pixels", start, plane.size.width as usize * bytes_per_pixel, Access::WriteOnce);
-        }
-    }
-    address
 }
