@@ -12,6 +12,7 @@ mod raw_nvjpeg;
 #[cfg(feature = "libjpeg-turbo")]
 mod scaled;
 mod speed;
+mod staging;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -153,6 +154,19 @@ enum Command {
         /// A JPEG file.
         file: PathBuf,
     },
+    /// Times what a processor does for files that a GPU decodes whole: parsing, planning and staging, on one thread. Needs
+    /// no GPU.
+    Staging {
+        /// JPEG files; a batch repeats them.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Files of a batch.
+        #[arg(long, default_value_t = 256)]
+        batch: usize,
+        /// Repetitions.
+        #[arg(long, default_value_t = 15)]
+        repetitions: usize,
+    },
     /// Makes a photo of any size by cutting or mirroring another (needs the libjpeg-turbo feature).
     Photo(photo::Photo),
 }
@@ -193,6 +207,7 @@ fn main() -> ExitCode {
         Command::CudaDifferences { folders } => cuda::differences(&folders),
         #[cfg(feature = "cuda")]
         Command::CudaLatency { file } => cuda::latency(&file),
+        Command::Staging { files, batch, repetitions } => staging::run(&files, batch, repetitions),
         Command::Photo(photo) => photo::run(&photo),
     };
     match result {
