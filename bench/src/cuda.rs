@@ -38,6 +38,7 @@ pub fn speed(
     batches: &[usize],
     seconds: f64,
     rounds: usize,
+    threads: usize,
     only: Option<&str>,
 ) -> Result<(), String> {
     let time = Duration::from_secs_f64(seconds);
@@ -49,13 +50,14 @@ pub fn speed(
     println!("{}", device.device_name());
     let bytes: usize = files.iter().map(|file| file.jpeg.len()).sum();
     println!("{} files, {} bytes on average, RGB to device memory", files.len(), bytes / files.len());
-    let engines = || CudaOptions::default().engines(true);
+    let exact = || CudaOptions::default().threads(threads);
+    let engines = || exact().engines(true);
     let unchecked = || engines().scan_check(ScanCheck::Structure);
     let raw = |engine_threads, gpu_hybrid_threads| Way::Raw(Mix { engine_threads, gpu_hybrid_threads });
     let contestants = [
         ("nvJPEG, 1 engine thread", raw(1, 0)),
         ("nvJPEG, 4 engine threads", raw(4, 0)),
-        ("isopel, exact", Way::Isopel(CudaOptions::default())),
+        ("isopel, exact", Way::Isopel(exact())),
         ("isopel, engines", Way::Isopel(engines())),
         ("isopel, engines, scans not checked", Way::Isopel(unchecked())),
         ("nvJPEG, 1 engine thread and 12 on the SMs", raw(1, 12)),

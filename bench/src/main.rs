@@ -126,6 +126,9 @@ enum Command {
         /// Rounds; in each, every contestant is measured once.
         #[arg(long, default_value_t = 3)]
         rounds: usize,
+        /// Threads of isopel's; 0 for its default.
+        #[arg(long, default_value_t = 0)]
+        threads: usize,
         /// Only contestants with this in their names, such as "isopel, exact".
         #[arg(long)]
         only: Option<String>,
@@ -198,8 +201,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "wgpu")]
         Command::GpuEqualsCpu { folders } => gpu::equals_cpu(&folders),
         #[cfg(feature = "cuda")]
-        Command::Cuda { files, batches, seconds, rounds, only } => {
-            cuda::speed(&files, &batches, seconds, rounds, only.as_deref())
+        Command::Cuda { files, batches, seconds, rounds, threads, only } => {
+            cuda::speed(&files, &batches, seconds, rounds, threads, only.as_deref())
         }
         #[cfg(feature = "cuda")]
         Command::CudaPasses { files, batches } => cuda::passes(&files, &batches),

@@ -8,7 +8,7 @@ use isopel_nvjpeg_sys::{Api, is_video_library_present, nvjpegBackend_t};
 
 use crate::driver::{self, Device};
 use crate::error::{CudaUnavailable, NAME};
-use crate::exact::ExactDecoder;
+use crate::exact::{ExactDecoder, STAGING_THREADS};
 use crate::kernels::Kernels;
 use crate::nvjpeg::{self, BatchDecoder, Handle, NvjpegError, Version};
 use crate::pool::{Queues, Sharing};
@@ -304,7 +304,8 @@ impl CudaBackend {
             Ok(())
         };
         if self.worker.exact.is_some() {
-            start("isopel-stage".into(), Worker::stage_submissions)?;
+            (0..STAGING_THREADS)
+                .try_for_each(|index| start(format!("isopel-stage-{index}"), Worker::stage_submissions))?;
             start("isopel-finish".into(), Worker::finish_waves)?;
         }
         (0..engines).try_for_each(|index| start(format!("isopel-engine-{index}"), Worker::feed_engines))?;

@@ -172,12 +172,12 @@ impl Worker {
         self.decoding.spawn_fifo(move || worker.decode_on_cpu(job));
     }
 
-    /// Life of the exact route's first thread.
+    /// Life of the exact route's threads that stage and queue.
     pub(crate) fn stage_submissions(self: &Arc<Self>) {
         self.exact.iter().for_each(|exact| exact.stage_submissions(self));
     }
 
-    /// Life of its second.
+    /// Life of the one that sees to what they queued.
     pub(crate) fn finish_waves(self: &Arc<Self>) {
         self.exact.iter().for_each(|exact| exact.finish_waves(self));
     }
