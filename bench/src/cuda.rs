@@ -60,6 +60,8 @@ pub fn speed(
         ("isopel, exact", Way::Isopel(exact())),
         ("isopel, engines", Way::Isopel(engines())),
         ("isopel, engines, scans not checked", Way::Isopel(unchecked())),
+        ("isopel, engines, 4 calls", Way::Isopel(engines().engine_calls(4))),
+        ("isopel, engines, 4 calls, scans not checked", Way::Isopel(unchecked().engine_calls(4))),
         ("nvJPEG, 1 engine thread and 12 on the SMs", raw(1, 12)),
         ("nvJPEG, 4 engine threads and 12 on the SMs", raw(4, 12)),
         ("isopel, shared load", Way::Isopel(engines().share_load(true))),

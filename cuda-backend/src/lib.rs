@@ -17,6 +17,7 @@ mod driver;
 mod error;
 mod exact;
 mod fence;
+mod gate;
 mod kernels;
 mod nvjpeg;
 mod pool;
