@@ -16,18 +16,20 @@ use crate::raw_nvjpeg::{self, File, Mix};
 const IN_FLIGHT: usize = 4;
 
 /// One way to decode.
-enum Contestant {
-    Raw(&'static str, Mix),
-    Isopel(&'static str, Box<CudaBackend>),
+enum Way {
+    Raw(Mix),
+    Isopel(CudaOptions),
 }
 
-impl Contestant {
-    fn name(&self) -> String {
-        match self {
-            Contestant::Raw(name, _) => format!("nvJPEG, {name}"),
-            Contestant::Isopel(name, _) => format!("isopel, {name}"),
-        }
-    }
+/// A way that is set up.
+enum Decoder {
+    Raw(Mix),
+    Isopel(Box<CudaBackend>),
+}
+
+struct Contestant {
+    name: &'static str,
+    decoder: Decoder,
 }
 
 /// Prints images per second of every contestant: the median of the rounds, and all of them.
@@ -36,43 +38,61 @@ pub fn speed(
     batches: &[usize],
     seconds: f64,
     rounds: usize,
+    threads: usize,
     only: Option<&str>,
 ) -> Result<(), String> {
     let time = Duration::from_secs_f64(seconds);
     let files = files.iter().map(|file| read(file.as_path())).collect::<Result<Vec<File>, String>>()?;
     let opened =
         |options: &CudaOptions| CudaBackend::with_options(options).map(Box::new).map_err(|error| error.to_string());
-    let default = opened(&CudaOptions::default().engines(true))?;
-    let version = default.nvjpeg_version().unwrap_or_default();
-    println!("{}, nvJPEG {version}, engines {:?}", default.device_name(), default.engines());
+    // The exact route needs no nvJPEG.
+    let device = opened(&CudaOptions::default())?;
+    println!("{}", device.device_name());
     let bytes: usize = files.iter().map(|file| file.jpeg.len()).sum();
     println!("{} files, {} bytes on average, RGB to device memory", files.len(), bytes / files.len());
-    let engines = || CudaOptions::default().engines(true);
+    let exact = || CudaOptions::default().threads(threads);
+    let engines = || exact().engines(true);
     let unchecked = || engines().scan_check(ScanCheck::Structure);
-    let mut contestants = vec![
-        Contestant::Raw("1 engine thread", Mix { engine_threads: 1, gpu_hybrid_threads: 0 }),
-        Contestant::Raw("4 engine threads", Mix { engine_threads: 4, gpu_hybrid_threads: 0 }),
-        Contestant::Isopel("exact", opened(&CudaOptions::default())?),
-        Contestant::Isopel("engines", opened(&engines())?),
-        Contestant::Isopel("engines, scans not checked", opened(&unchecked())?),
-        Contestant::Raw("1 engine thread and 12 on the SMs", Mix { engine_threads: 1, gpu_hybrid_threads: 12 }),
-        Contestant::Raw("4 engine threads and 12 on the SMs", Mix { engine_threads: 4, gpu_hybrid_threads: 12 }),
-        Contestant::Isopel("shared load", opened(&engines().share_load(true))?),
-        Contestant::Isopel("shared load, scans not checked", opened(&unchecked().share_load(true))?),
+    let raw = |engine_threads, gpu_hybrid_threads| Way::Raw(Mix { engine_threads, gpu_hybrid_threads });
+    let contestants = [
+        ("nvJPEG, 1 engine thread", raw(1, 0)),
+        ("nvJPEG, 4 engine threads", raw(4, 0)),
+        ("isopel, exact", Way::Isopel(exact())),
+        ("isopel, engines", Way::Isopel(engines())),
+        ("isopel, engines, scans not checked", Way::Isopel(unchecked())),
+        ("isopel, engines, 4 calls", Way::Isopel(engines().engine_calls(4))),
+        ("isopel, engines, 4 calls, scans not checked", Way::Isopel(unchecked().engine_calls(4))),
+        ("nvJPEG, 1 engine thread and 12 on the SMs", raw(1, 12)),
+        ("nvJPEG, 4 engine threads and 12 on the SMs", raw(4, 12)),
+        ("isopel, shared load", Way::Isopel(engines().share_load(true))),
+        ("isopel, shared load, scans not checked", Way::Isopel(unchecked().share_load(true))),
     ];
-    contestants.retain(|contestant| only.is_none_or(|only| contestant.name().contains(only)));
+    let mut taking_part = Vec::new();
+    for (name, way) in contestants.into_iter().filter(|(name, _)| only.is_none_or(|only| name.contains(only))) {
+        let decoder = match way {
+            Way::Raw(mix) => Decoder::Raw(mix),
+            Way::Isopel(options) => Decoder::Isopel(opened(&options)?),
+        };
+        if let Decoder::Isopel(backend) = &decoder
+            && let Some(version) = backend.nvjpeg_version()
+        {
+            println!("{name}: nvJPEG {version}, engines {:?}", backend.engines());
+        }
+        taking_part.push(Contestant { name, decoder });
+    }
+    let contestants = taking_part;
     for &batch in batches {
         let mut cores = vec![0.0; contestants.len()];
         let mut rates = vec![Vec::new(); contestants.len()];
         for _ in 0..rounds {
             for ((contestant, rates), cores) in contestants.iter().zip(&mut rates).zip(&mut cores) {
                 let (started, busy) = (Instant::now(), crate::cpu_seconds());
-                let rate = match contestant {
-                    Contestant::Raw(_, mix) => raw_nvjpeg::speed(&default, &files, *mix, batch, time)?,
-                    Contestant::Isopel(_, backend) => isopel(backend, &files, batch, time)?,
+                let rate = match &contestant.decoder {
+                    Decoder::Raw(mix) => raw_nvjpeg::speed(&device, &files, *mix, batch, time)?,
+                    Decoder::Isopel(backend) => isopel(backend, &files, batch, time)?,
                 };
                 *cores = (crate::cpu_seconds() - busy) / started.elapsed().as_secs_f64();
-                eprintln!("    {}: {rate:.0}", contestant.name());
+                eprintln!("    {}: {rate:.0}", contestant.name);
                 rates.push(rate);
             }
         }
@@ -81,7 +101,7 @@ pub fn speed(
             let mut sorted = rates.clone();
             sorted.sort_by(f64::total_cmp);
             let all: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
-            let (name, median) = (contestant.name(), sorted[sorted.len() / 2]);
+            let (name, median) = (contestant.name, sorted[sorted.len() / 2]);
             println!("  {name:45} {median:9.0} images/s, {cores:4.1} busy cores   ({})", all.join(", "));
         }
     }

@@ -12,6 +12,7 @@ mod raw_nvjpeg;
 #[cfg(feature = "libjpeg-turbo")]
 mod scaled;
 mod speed;
+mod staging;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -125,6 +126,9 @@ enum Command {
         /// Rounds; in each, every contestant is measured once.
         #[arg(long, default_value_t = 3)]
         rounds: usize,
+        /// Threads of isopel's; 0 for its default.
+        #[arg(long, default_value_t = 0)]
+        threads: usize,
         /// Only contestants with this in their names, such as "isopel, exact".
         #[arg(long)]
         only: Option<String>,
@@ -152,6 +156,19 @@ enum Command {
     CudaLatency {
         /// A JPEG file.
         file: PathBuf,
+    },
+    /// Times what a processor does for files that a GPU decodes whole: parsing, planning and staging, on one thread. Needs
+    /// no GPU.
+    Staging {
+        /// JPEG files; a batch repeats them.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Files of a batch.
+        #[arg(long, default_value_t = 256)]
+        batch: usize,
+        /// Repetitions.
+        #[arg(long, default_value_t = 15)]
+        repetitions: usize,
     },
     /// Makes a photo of any size by cutting or mirroring another (needs the libjpeg-turbo feature).
     Photo(photo::Photo),
@@ -184,8 +201,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "wgpu")]
         Command::GpuEqualsCpu { folders } => gpu::equals_cpu(&folders),
         #[cfg(feature = "cuda")]
-        Command::Cuda { files, batches, seconds, rounds, only } => {
-            cuda::speed(&files, &batches, seconds, rounds, only.as_deref())
+        Command::Cuda { files, batches, seconds, rounds, threads, only } => {
+            cuda::speed(&files, &batches, seconds, rounds, threads, only.as_deref())
         }
         #[cfg(feature = "cuda")]
         Command::CudaPasses { files, batches } => cuda::passes(&files, &batches),
@@ -193,6 +210,7 @@ fn main() -> ExitCode {
         Command::CudaDifferences { folders } => cuda::differences(&folders),
         #[cfg(feature = "cuda")]
         Command::CudaLatency { file } => cuda::latency(&file),
+        Command::Staging { files, batch, repetitions } => staging::run(&files, batch, repetitions),
         Command::Photo(photo) => photo::run(&photo),
     };
     match result {

@@ -9,6 +9,7 @@ mod marker;
 mod reader;
 mod restart;
 mod scan;
+pub(crate) mod stuffing;
 mod tables;
 
 pub use app::{Adobe, Jfif};

@@ -12,6 +12,7 @@ mod neon;
 mod simd128;
 #[cfg(target_arch = "x86_64")]
 mod sse41;
+pub(crate) mod stuffing;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
 mod transform;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]

@@ -8,7 +8,8 @@ use isopel_nvjpeg_sys::{Api, is_video_library_present, nvjpegBackend_t};
 
 use crate::driver::{self, Device};
 use crate::error::{CudaUnavailable, NAME};
-use crate::exact::ExactDecoder;
+use crate::exact::{ExactDecoder, STAGING_THREADS};
+use crate::gate::CallLimits;
 use crate::kernels::Kernels;
 use crate::nvjpeg::{self, BatchDecoder, Handle, NvjpegError, Version};
 use crate::pool::{Queues, Sharing};
@@ -64,7 +65,8 @@ pub struct CudaOptions {
     pub ordering: Ordering,
     /// How files are checked.
     pub scan_check: ScanCheck,
-    /// Calls to the engines at the same time; 0 for the default, 1.
+    /// Calls to the engines at the same time with pictures of up to half a megapixel, for which the host's part of a call
+    /// takes longer than the engines'; larger ones keep all engines busy by one call. 0 for the default, 1.
     pub engine_calls: usize,
     /// Most images of one call to the engines; 0 for the default, 256, or 64 if the load is shared. Calls are of 1, 4,
     /// 16, 64 or 256 images, and of at most 16 while the stream that they come after is busy.
@@ -231,16 +233,17 @@ impl CudaBackend {
         let threads = if options.threads == 0 { (cores * 3 / 4).max(1) } else { options.threads };
         let or_default = |number: usize, default: usize| if number == 0 { default } else { number };
         let staging = or_default(options.staging_bytes, (device.memory() / 8).min(8 << 30));
-        let engine_calls = or_default(options.engine_calls, 1);
+        let calls = CallLimits::new(options.engine_calls);
         // While some wait for the engines, another sees to the last call's pixels and prepares the next.
-        let engine_threads = if support.engines { engine_calls + 1 } else { 0 };
+        let engine_threads = if support.engines { calls.small + 1 } else { 0 };
         let software_threads =
             if support.gpu_hybrid || support.hybrid { or_default(options.software_threads, cores.min(12)) } else { 0 };
         let shares = options.share_load && support.gpu_hybrid;
         let sharing = Sharing {
-            engine_calls,
+            calls,
             largest_batch: or_default(options.largest_batch, if shares { SHARED_BATCH } else { LARGEST_BATCH }),
-            batch_bytes: staging / (engine_threads + 3),
+            // Of small pictures even the largest batch has less.
+            batch_bytes: staging / (calls.large + 4),
             sms_share: shares,
         };
         let pool = |name: &'static str, threads: usize| {
@@ -256,7 +259,7 @@ impl CudaBackend {
                 true => Some(ExactDecoder::new(&device, staging).map_err(device_fails)?),
                 false => None,
             },
-            engines: hardware.as_ref().map(|handle| BatchDecoder::new(handle, engine_calls)),
+            engines: hardware.as_ref().map(|handle| BatchDecoder::new(handle, calls.small)),
             software: nvjpeg.as_ref().map(|nvjpeg| nvjpeg.software.clone()),
             support,
             roi_is_right: version.is_some_and(|version| version >= ROI_IS_RIGHT_SINCE),
@@ -304,7 +307,8 @@ impl CudaBackend {
             Ok(())
         };
         if self.worker.exact.is_some() {
-            start("isopel-stage".into(), Worker::stage_submissions)?;
+            (0..STAGING_THREADS)
+                .try_for_each(|index| start(format!("isopel-stage-{index}"), Worker::stage_submissions))?;
             start("isopel-finish".into(), Worker::finish_waves)?;
         }
         (0..engines).try_for_each(|index| start(format!("isopel-engine-{index}"), Worker::feed_engines))?;

@@ -14,15 +14,18 @@ mod layout;
 mod packed;
 mod prepare;
 mod profile;
+mod stage;
+mod tables;
+mod turns;
 mod wave;
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use isopel_core::BackendError;
 use isopel_core::subsequences::Synchronisation;
-use isopel_core::{BackendError, Codestream, DecodePlan, Error};
-use rayon::prelude::*;
 
 use crate::driver::{Device, DeviceMemory, Event, PinnedMemory, Stream};
 use crate::fence::Flight;
@@ -33,7 +36,9 @@ use crate::worker::Worker;
 use finish::{Decoding, Finished, QueuedWave};
 use kernels::Kernels;
 use packed::SpareCoefficients;
-use prepare::StagedImage;
+use stage::StagedJob;
+use tables::KnownTables;
+use turns::{Turn, Turns};
 use wave::{Grids, Member, Wave};
 
 /// What decodes waves.
@@ -52,50 +57,26 @@ pub(crate) struct ExactDecoder {
     spare_waves: Mutex<Vec<Wave>>,
     /// The same for coefficients.
     spare_coefficients: SpareCoefficients,
-    /// Submissions. One thread takes them one after the other, so that the device has the first wave while the next is
-    /// being staged.
+    known_tables: KnownTables,
+    /// Parts of submissions, each one wave or, where memory is short, a few.
     incoming: WorkQueue<Vec<CpuJob>>,
+    /// The order in which parts come to the device: as they were submitted.
+    turns: Turns,
     finishing: WorkQueue<QueuedWave>,
 }
 
 /// Images of one wave.
 const IMAGES_AT_ONCE: usize = 256;
 
+/// Threads that stage and queue, each a wave of its own: while one waits for its images to be looked at, another lays its
+/// wave out, and a third queues.
+pub(crate) const STAGING_THREADS: usize = 3;
+
 /// Bytes of device memory of one wave at most: headers count symbols, words of 4 bytes, in 32 bits.
 const MAX_WAVE_BYTES: usize = 8 << 30;
 
 /// Pinned memory for what is on its way up.
 const PINNED_BYTES: usize = 512 << 20;
-
-/// A job with its staged data, and where that begins in the pinned memory.
-type StagedJob = (usize, (CpuJob, StagedImage));
-
-/// Staged data, the jobs that it is of, and those for other routes.
-type StagedJobs = (Lease<PinnedMemory>, Vec<StagedJob>, Vec<CpuJob>);
-
-/// A job that was looked at.
-enum Looked {
-    /// It has failed.
-    Failed,
-    /// It is one for another route.
-    Other(CpuJob),
-    Staged(Box<(CpuJob, StagedImage)>),
-}
-
-/// Bytes of a subsequence, by bytes of the files that are decoded together: few would leave a device idle, and many short
-/// ones take more work.
-fn subsequence_bytes(files: usize) -> u32 {
-    match files {
-        0..Synchronisation::CANDIDATES_DATA => 48,
-        Synchronisation::CANDIDATES_DATA..0x80_0000 => 64,
-        _ => 128,
-    }
-}
-
-/// Room for a file's staged data. Restart markers make room for the alignment of what follows, or nearly.
-fn staged_room(file: usize) -> usize {
-    (file + file / 16 + 256).next_multiple_of(16)
-}
 
 impl ExactDecoder {
     pub(crate) fn new(device: &Arc<Device>, memory: usize) -> Result<Self, BackendError> {
@@ -109,7 +90,9 @@ impl ExactDecoder {
             wave_bytes: (memory / 3).min(MAX_WAVE_BYTES),
             spare_waves: Mutex::default(),
             spare_coefficients: SpareCoefficients::default(),
+            known_tables: KnownTables::default(),
             incoming: WorkQueue::default(),
+            turns: Turns::default(),
             finishing: WorkQueue::default(),
         })
     }
@@ -123,7 +106,10 @@ impl ExactDecoder {
 
     /// Hands over the jobs of one submission.
     pub(crate) fn put(&self, jobs: Vec<CpuJob>) {
-        self.incoming.put(jobs);
+        let mut jobs = jobs.into_iter();
+        while jobs.len() > 0 {
+            self.incoming.put(jobs.by_ref().take(IMAGES_AT_ONCE).collect());
+        }
     }
 
     /// Lets the threads end once their queues are empty.
@@ -132,12 +118,15 @@ impl ExactDecoder {
         self.finishing.close();
     }
 
-    /// The life of the thread that stages and queues.
+    /// The life of a thread that stages and queues.
     pub(crate) fn stage_submissions(&self, worker: &Arc<Worker>) {
-        while let Some(jobs) = self.incoming.next() {
+        // Memory is given in the order of the parts too: a later one must not have what an earlier one waits for.
+        let take = || self.incoming.next().map(|jobs| self.with_room(jobs));
+        while let Some((jobs, turn)) = self.turns.take(take) {
             // A panic would be a bug. Its jobs fail as their tickets are dropped; others must still be served.
-            let _ = catch_unwind(AssertUnwindSafe(|| {
-                self.take(worker, jobs).into_iter().for_each(|job| Self::spawn_packing(worker, job));
+            let _ = catch_unwind(AssertUnwindSafe(|| match jobs {
+                Ok((jobs, staged)) => self.decode_part(worker, jobs, staged, &turn),
+                Err(jobs) => jobs.into_iter().for_each(|job| Self::spawn_packing(worker, job)),
             }));
         }
     }
@@ -149,63 +138,20 @@ impl ExactDecoder {
         }
     }
 
-    /// Takes those jobs of one submission that the kernels decode, and gives back the others.
-    fn take(&self, worker: &Arc<Worker>, jobs: Vec<CpuJob>) -> Vec<CpuJob> {
-        let mut others = Vec::new();
-        let mut jobs = jobs.into_iter();
-        loop {
-            let part: Vec<CpuJob> = jobs.by_ref().take(IMAGES_AT_ONCE).collect();
-            if part.is_empty() {
-                return others;
-            }
-            others.extend(self.take_part(worker, part));
-        }
-    }
-
-    fn take_part(&self, worker: &Arc<Worker>, jobs: Vec<CpuJob>) -> Vec<CpuJob> {
-        let Some(flight) = jobs.first().map(|job| job.ticket.flight().clone()) else { return jobs };
-        let (staged, mut images, others) = match self.stage(worker, jobs) {
-            Ok(staged) => staged,
-            Err(jobs) => return jobs,
-        };
-        let mut uploaded = Vec::new();
+    /// Stages those jobs that the kernels take, and queues them when their turn comes; others go elsewhere.
+    fn decode_part(&self, worker: &Arc<Worker>, jobs: Vec<CpuJob>, mut staged: Lease<PinnedMemory>, turn: &Turn) {
+        let Some(flight) = jobs.first().map(|job| job.ticket.flight().clone()) else { return };
+        let (mut images, others) = self.stage(worker, jobs, &mut staged);
+        others.into_iter().for_each(|job| Self::spawn_packing(worker, job));
+        let mut waves = Vec::new();
         while !images.is_empty() {
-            let part = images.drain(..self.images_of_wave(&images)).collect();
-            uploaded.extend(self.decode(worker, &flight, part, &staged));
+            let part: Vec<StagedJob> = images.drain(..self.images_of_wave(&images)).collect();
+            waves.push((self.lay_out(&part), part));
         }
+        turn.wait();
+        let queued = waves.into_iter().filter_map(|(wave, part)| self.decode(worker, &flight, wave, part, &staged));
+        let uploaded = queued.collect();
         staged.guard(uploaded);
-        others
-    }
-
-    /// Stages jobs; gives back those that the kernels do not take, or all if there is no pinned memory.
-    fn stage(&self, worker: &Worker, jobs: Vec<CpuJob>) -> Result<StagedJobs, Vec<CpuJob>> {
-        let rooms: Vec<usize> = jobs.iter().map(|job| staged_room(job.jpeg.len())).collect();
-        let Ok(mut staged) = self.staged.lease(rooms.iter().sum()) else { return Err(jobs) };
-        let subsequence_bytes = subsequence_bytes(jobs.iter().map(|job| job.jpeg.len()).sum());
-        let mut slots = Vec::with_capacity(jobs.len());
-        let mut rest = staged.bytes_mut();
-        let mut first_byte = 0;
-        for room in rooms {
-            let (slot, after) = rest.split_at_mut(room);
-            slots.push((first_byte, slot));
-            first_byte += room;
-            rest = after;
-        }
-        let look = |(job, (first_byte, slot))| (first_byte, look_at(job, subsequence_bytes, slot));
-        let looked: Vec<(usize, Looked)> = match jobs.len() {
-            // Nothing is gained by another thread.
-            1 => jobs.into_iter().zip(slots).map(look).collect(),
-            _ => worker.preparing.install(|| jobs.into_par_iter().zip(slots).map(look).collect()),
-        };
-        let (mut others, mut images) = (Vec::new(), Vec::new());
-        for (first_byte, looked) in looked {
-            match looked {
-                Looked::Failed => {}
-                Looked::Other(job) => others.push(job),
-                Looked::Staged(staged) => images.push((first_byte, *staged)),
-            }
-        }
-        Ok((staged, images, others))
     }
 
     /// How many of the first images fit one wave; at least one.
@@ -223,10 +169,11 @@ impl ExactDecoder {
         &self,
         worker: &Arc<Worker>,
         flight: &Arc<Flight>,
+        wave: LaidOut,
         images: Vec<StagedJob>,
         staged: &Lease<PinnedMemory>,
     ) -> Option<Arc<Event>> {
-        let queued = self.queue(worker, flight, &images, staged);
+        let queued = self.queue(worker, flight, wave, staged);
         let finished = images.into_iter().map(|(_, (job, image))| Finished { job, report: image.report }).collect();
         match queued {
             Ok(decoding) => {
@@ -249,12 +196,12 @@ impl ExactDecoder {
         &self,
         worker: &Worker,
         flight: &Flight,
-        images: &[StagedJob],
+        wave: LaidOut,
         staged: &Lease<PinnedMemory>,
     ) -> Result<Decoding, BackendError> {
         let stream = &self.streams[self.next_stream.fetch_add(1, Ordering::Relaxed) % self.streams.len()];
         let Uploaded { memory, descriptions, parameter, grids, flags, flags_at, flags_len } =
-            self.upload(images, staged, stream)?;
+            self.upload(wave, staged, stream)?;
         // SAFETY: all that the parameter names lies in `memory`, which is leased until the events below, and was
         // uploaded on this stream.
         unsafe { self.kernels.launch(&Kernels::decoding(&grids), &parameter, stream) }?;
@@ -275,13 +222,8 @@ impl ExactDecoder {
         Ok(Decoding { decoded, written, descriptions, flags_at })
     }
 
-    /// Lays a wave out and queues its upload.
-    fn upload(
-        &self,
-        images: &[StagedJob],
-        staged: &Lease<PinnedMemory>,
-        stream: &Stream,
-    ) -> Result<Uploaded, BackendError> {
+    /// Lays a wave out, but for its place in the device's memory.
+    fn lay_out(&self, images: &[StagedJob]) -> LaidOut {
         let first = images.first().map_or(0, |(first_byte, _)| *first_byte);
         let end = images.last().map_or(0, |(first_byte, (_, image))| first_byte + image.staged.data_len);
         let members: Vec<Member> = images
@@ -292,11 +234,19 @@ impl ExactDecoder {
                 target: job.target.address,
             })
             .collect();
-        let too_long = || crate::error::failed("Huffman tables too long for the kernels");
         let spare = self.spare_waves.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let synchronisation = Synchronisation::for_data(end - first);
-        let mut wave = spare.unwrap_or_default().fill(&members, synchronisation).ok_or_else(too_long)?;
-        let places = wave.place(end - first);
+        LaidOut { wave: spare.unwrap_or_default().fill(&members, synchronisation), data: first..end }
+    }
+
+    /// Queues a wave's upload.
+    fn upload(
+        &self,
+        LaidOut { mut wave, data }: LaidOut,
+        staged: &Lease<PinnedMemory>,
+        stream: &Stream,
+    ) -> Result<Uploaded, BackendError> {
+        let places = wave.place(data.len());
         let memory = self.memory.lease(places.len)?;
         let parameter = wave.set_address(&places, memory.address());
         let grids = wave.grids();
@@ -306,12 +256,18 @@ impl ExactDecoder {
         let mut descriptions = self.descriptions.lease(flags_at + wave.flags_len())?;
         wave.write_descriptions(descriptions.bytes_mut());
 
-        memory.upload_range(staged, first, 0, end - first, stream)?;
+        memory.upload_range(staged, data.start, 0, data.len(), stream)?;
         memory.upload_range(&descriptions, 0, places.descriptions(), descriptions_len, stream)?;
         let (flags, flags_len) = (places.flags(), wave.flags_len());
         self.spare_waves.lock().unwrap_or_else(PoisonError::into_inner).push(wave);
         Ok(Uploaded { memory, descriptions, parameter, grids, flags, flags_at, flags_len })
     }
+}
+
+/// A wave that has no place in the device's memory yet, and where its data lies in what was staged.
+struct LaidOut {
+    wave: Wave,
+    data: Range<usize>,
 }
 
 /// A wave on its way to the device.
@@ -324,26 +280,4 @@ struct Uploaded {
     flags: usize,
     flags_at: usize,
     flags_len: usize,
-}
-
-/// Parses, plans and stages.
-fn look_at(job: CpuJob, subsequence_bytes: u32, slot: &mut [u8]) -> Looked {
-    let staged = || {
-        let codestream = Codestream::parse(&job.jpeg, &job.options.limits)?;
-        let plan = DecodePlan::new(&codestream, &job.options)?;
-        let layout = job.target.layout(plan.layout())?;
-        Ok::<_, Error>(StagedImage::new(&plan, &layout, subsequence_bytes, slot))
-    };
-    let staged = catch_unwind(AssertUnwindSafe(staged)).unwrap_or_else(|panic| {
-        let message = panic.downcast_ref::<String>().map_or("a panic without a message", String::as_str);
-        Err(Error::Internal(message.to_owned()))
-    });
-    match staged {
-        Err(error) => {
-            job.ticket.fail(error);
-            Looked::Failed
-        }
-        Ok(None) => Looked::Other(job),
-        Ok(Some(image)) => Looked::Staged(Box::new((job, image))),
-    }
 }

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -162,21 +163,23 @@ impl Drop for Ticket {
 /// Jobs that are being decoded, for whoever has to wait for all of them.
 #[derive(Debug, Default)]
 pub(crate) struct ActiveJobs {
-    count: Mutex<usize>,
-    none: Condvar,
+    /// Not behind the lock: callers begin jobs while other threads end as many.
+    count: AtomicUsize,
+    none: (Mutex<()>, Condvar),
 }
 
 impl ActiveJobs {
     fn begin(self: &Arc<Self>) -> ActiveJob {
-        *self.count.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) += 1;
+        self.count.fetch_add(1, Ordering::SeqCst);
         ActiveJob(self.clone())
     }
 
     /// Blocks until there is none.
     pub(crate) fn wait_for_none(&self) {
-        let mut count = self.count.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        while *count > 0 {
-            count = self.none.wait(count).unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (lock, changed) = &self.none;
+        let mut guard = lock.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        while self.count.load(Ordering::SeqCst) > 0 {
+            guard = changed.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
     }
 }
@@ -186,10 +189,11 @@ struct ActiveJob(Arc<ActiveJobs>);
 
 impl Drop for ActiveJob {
     fn drop(&mut self) {
-        let mut count = self.0.count.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        *count -= 1;
-        if *count == 0 {
-            self.0.none.notify_all();
+        if self.0.count.fetch_sub(1, Ordering::SeqCst) == 1 {
+            // Whoever saw a job holds the lock until it is told.
+            let (lock, changed) = &self.0.none;
+            drop(lock.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+            changed.notify_all();
         }
     }
 }

@@ -17,6 +17,7 @@ mod driver;
 mod error;
 mod exact;
 mod fence;
+mod gate;
 mod kernels;
 mod nvjpeg;
 #[cfg(all(test, target_os = "linux", target_env = "gnu"))]

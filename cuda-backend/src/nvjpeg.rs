@@ -18,6 +18,7 @@ use isopel_nvjpeg_sys::{
 use crate::allocator::Allocator;
 use crate::driver::{Device, Event, Stream};
 use crate::error::{failed, out_of_memory};
+use crate::gate::Gate;
 
 /// A call that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -242,11 +243,24 @@ struct BatchState {
 /// stream holds them back.
 #[derive(Debug)]
 pub(crate) struct BatchDecoder {
-    handle: Arc<Handle>,
-    /// Calls at the same time slow each other down: the engines are all busy with one.
-    calls: Gate,
+    /// As many as there are calls at a time: each may hold a lock of its own.
+    handles: Vec<Arc<Handle>>,
+    gate: Gate,
+    /// States of each size of batch: one more than there are calls at a time.
+    most_states: usize,
     states: Mutex<States>,
     returned: Condvar,
+}
+
+/// A call to the engines that went well.
+#[derive(Debug)]
+pub(crate) struct Called {
+    /// Behind the pixels.
+    pub(crate) event: Arc<Event>,
+    /// How long the call took.
+    pub(crate) time: Duration,
+    /// Calls under way at its end, itself among them.
+    pub(crate) calls: usize,
 }
 
 /// Setting a state up takes nvJPEG some 80 ms, so they are kept.
@@ -259,49 +273,54 @@ struct States {
 }
 
 impl BatchDecoder {
-    /// `calls` at the same time.
+    /// For at most `calls` at the same time.
     pub(crate) fn new(handle: &Arc<Handle>, calls: usize) -> BatchDecoder {
+        let another = |_| Handle::new(&handle.api, &handle.device, nvjpegBackend_t::HARDWARE).map(Arc::new);
+        // With fewer some calls may wait for each other, and nothing else.
+        let others = (1..calls).map_while(|call| another(call).ok());
         BatchDecoder {
-            handle: handle.clone(),
-            calls: Gate::new(calls),
+            handles: std::iter::once(handle.clone()).chain(others).collect(),
+            gate: Gate::default(),
+            most_states: calls + 1,
             states: Mutex::default(),
             returned: Condvar::new(),
         }
     }
 
-    /// Decodes whole files; `files` and `destinations` are equally many. Returns an event behind the
-    /// pixels, and how long the call took. `stream` is the calling thread's own.
+    /// Decodes whole files; `files` and `destinations` are equally many. `stream` is the calling thread's own. At most
+    /// `limit` calls are under way meanwhile.
     pub(crate) fn decode(
         &self,
         files: &[&[u8]],
         destinations: &[Destination],
         pixels: SourcePixels,
         stream: &Stream,
-    ) -> Result<(Arc<Event>, Duration), BackendError> {
+        limit: usize,
+    ) -> Result<Called, BackendError> {
         assert_eq!(files.len(), destinations.len());
         let mut state = self.state(files.len(), pixels)?;
-        let handle = &self.handle;
+        let handle = state.state.handle.clone();
         let _current = enter(&handle.device, "nvjpegDecodeBatched")?;
         let data: Vec<*const u8> = files.iter().map(|file| file.as_ptr()).collect();
         let lengths: Vec<usize> = files.iter().map(|file| file.len()).collect();
         let mut images: Vec<nvjpegImage_t> = destinations.iter().map(|destination| destination.image()).collect();
         let (raw, cuda_stream) = (state.state.raw, cudaStream_t(stream.raw().cast()));
-        let turn = self.calls.enter();
+        let call = self.gate.enter(limit);
         let started = Instant::now();
         // The files are read before the call returns: nvJPEG copies them to memory of its own.
         let decoded = call!(
             handle.api,
             nvjpegDecodeBatched(handle.raw, raw, data.as_ptr(), lengths.as_ptr(), images.as_mut_ptr(), cuda_stream)
         );
-        let time = started.elapsed();
-        drop(turn);
+        let (time, calls) = (started.elapsed(), call.count());
+        drop(call);
         // Also behind a failed call there may be writes.
         let event = Arc::new(stream.record()?);
         match decoded {
             Ok(()) => {
                 state.busy = Some(event.clone());
                 self.give_back(state);
-                Ok((event, time))
+                Ok(Called { event, time, calls })
             }
             Err(error) => {
                 // A state that failed would have to be set up again.
@@ -319,20 +338,22 @@ impl BatchDecoder {
         let is_done = |state: &BatchState| state.busy.as_ref().is_none_or(|busy| busy.is_done().unwrap_or(true));
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if let Some(index) = states.idle.iter().position(|state| fits(state) && is_done(state)) {
-                return Ok(states.idle.swap_remove(index));
+            // The last one that was used: large pictures, whose calls are few, make few states large.
+            if let Some(index) = states.idle.iter().rposition(|state| fits(state) && is_done(state)) {
+                return Ok(states.idle.remove(index));
             }
             let count = states.counts.entry((size, pixels)).or_default();
-            if *count <= self.calls.places {
+            let before = *count;
+            if before < self.most_states {
                 *count += 1;
                 drop(states);
                 return self
-                    .new_state(size, pixels)
+                    .new_state(size, pixels, before)
                     .inspect_err(|_| self.forget(size, pixels))
                     .map_err(BackendError::from);
             }
             if let Some(index) = states.idle.iter().position(fits) {
-                let mut state = states.idle.swap_remove(index);
+                let mut state = states.idle.remove(index);
                 drop(states);
                 if let Some(busy) = state.busy.take() {
                     // With it the state would be lost.
@@ -347,15 +368,16 @@ impl BatchDecoder {
     /// Sets up all states of a size and kind of pixels that can be used at a time.
     pub(crate) fn warm_up(&self, size: usize, pixels: SourcePixels) -> Result<(), BackendError> {
         loop {
-            {
+            let before = {
                 let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
                 let count = states.counts.entry((size, pixels)).or_default();
-                if *count > self.calls.places {
+                if *count >= self.most_states {
                     return Ok(());
                 }
                 *count += 1;
-            }
-            match self.new_state(size, pixels) {
+                *count - 1
+            };
+            match self.new_state(size, pixels, before) {
                 Ok(state) => self.give_back(state),
                 Err(error) => {
                     self.forget(size, pixels);
@@ -365,8 +387,9 @@ impl BatchDecoder {
         }
     }
 
-    fn new_state(&self, size: usize, pixels: SourcePixels) -> Result<BatchState, NvjpegError> {
-        let handle = &self.handle;
+    /// One more than `others` of the same size and pixels, which have other handles if they can.
+    fn new_state(&self, size: usize, pixels: SourcePixels, others: usize) -> Result<BatchState, NvjpegError> {
+        let handle = &self.handles[others % self.handles.len()];
         let _current = enter(&handle.device, "nvjpegJpegStateCreate")?;
         let mut raw = nvjpegJpegState_t::NULL;
         call!(handle.api, nvjpegJpegStateCreate(handle.raw, &mut raw))?;
@@ -397,38 +420,6 @@ impl Drop for BatchDecoder {
         // States must not go while their work is queued.
         let states = self.states.get_mut().unwrap_or_else(PoisonError::into_inner);
         states.idle.iter().filter_map(|state| state.busy.as_ref()).for_each(|busy| drop(busy.wait()));
-    }
-}
-
-/// Lets so many through at a time.
-#[derive(Debug)]
-struct Gate {
-    places: usize,
-    free: Mutex<usize>,
-    left: Condvar,
-}
-
-impl Gate {
-    fn new(places: usize) -> Gate {
-        Gate { places: places.max(1), free: Mutex::new(places.max(1)), left: Condvar::new() }
-    }
-
-    fn enter(&self) -> Turn<'_> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        while *free == 0 {
-            free = self.left.wait(free).unwrap_or_else(PoisonError::into_inner);
-        }
-        *free -= 1;
-        Turn(self)
-    }
-}
-
-struct Turn<'g>(&'g Gate);
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.0.left.notify_one();
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use isopel_core::{DecodeOptions, Rect, Report, Size};
 
 use crate::fence::Ticket;
+use crate::gate::CallLimits;
 use crate::nvjpeg::SourcePixels;
 use crate::route::NvjpegRoute;
 use crate::target::CudaTarget;
@@ -83,7 +84,7 @@ impl Check {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sharing {
     /// Calls to the engines at the same time.
-    pub(crate) engine_calls: usize,
+    pub(crate) calls: CallLimits,
     /// Images of one call to the engines.
     pub(crate) largest_batch: usize,
     /// Bytes of decoded pixels of one call.
@@ -105,6 +106,8 @@ struct State {
     software: VecDeque<NvjpegJob>,
     /// Pixels in the engines' queue, and those being decoded by them.
     waiting_pixels: u64,
+    /// Batches that engine threads have taken and not finished.
+    batches: usize,
     speeds: Speeds,
     closing: bool,
 }
@@ -178,17 +181,28 @@ impl Queues {
         self.sharing.sms_share
     }
 
+    /// Calls to the engines at the same time.
+    pub(crate) fn calls(&self) -> CallLimits {
+        self.sharing.calls
+    }
+
     /// Lets threads end once the queues are empty.
     pub(crate) fn close(&self) {
         self.lock().closing = true;
         self.changed.notify_all();
     }
 
-    /// Jobs for one call to the engines: one of `BATCH_SIZES`, all of the same kind of pixels. `None`: no more will come.
+    /// Jobs for one call to the engines: one of `BATCH_SIZES`, all of the same kind of pixels; [`batch_done`] tells that
+    /// they are decoded. There is one batch more than calls, for which all is prepared meanwhile; more would only be
+    /// smaller. `None`: no more will come.
+    ///
+    /// [`batch_done`]: Self::batch_done
     pub(crate) fn next_batch(&self) -> Option<Vec<NvjpegJob>> {
         let mut state = self.lock();
         loop {
-            if let Some(first) = state.engines.front() {
+            if let Some(first) = state.engines.front()
+                && state.batches <= self.sharing.calls.of(1, first.pixel_count())
+            {
                 let pixels = first.pixels;
                 let mut bytes = 0;
                 let alike = state.engines.iter().take_while(|job| {
@@ -199,13 +213,20 @@ impl Queues {
                 let count = batch_size(alike.take(most).count());
                 let jobs: Vec<NvjpegJob> = state.engines.drain(..count).collect();
                 state.waiting_pixels -= jobs.iter().map(NvjpegJob::pixel_count).sum::<u64>();
+                state.batches += 1;
                 return Some(jobs);
             }
-            if state.closing {
+            if state.closing && state.engines.is_empty() {
                 return None;
             }
             state = self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
+    }
+
+    /// A batch was decoded, or went elsewhere.
+    pub(crate) fn batch_done(&self) {
+        self.lock().batches -= 1;
+        self.changed.notify_all();
     }
 
     /// A job for a software thread. `None`: no more will come.
@@ -231,9 +252,9 @@ impl Queues {
         }
     }
 
-    /// How long a call to the engines took.
-    pub(crate) fn engines_took(&self, pixels: u64, time: Duration) {
-        let speed = pixels as f64 / time.as_secs_f64().max(1e-6) * self.sharing.engine_calls as f64;
+    /// How long a call to the engines took, one of `calls` at the same time.
+    pub(crate) fn engines_took(&self, pixels: u64, time: Duration, calls: usize) {
+        let speed = pixels as f64 / time.as_secs_f64().max(1e-6) * calls as f64;
         let mut state = self.lock();
         state.speeds.engines = average(state.speeds.engines, speed);
     }

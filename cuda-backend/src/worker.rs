@@ -21,7 +21,7 @@ use crate::error::failed;
 use crate::exact::ExactDecoder;
 use crate::fence::{ActiveJobs, Flight, Ticket};
 use crate::kernels::{Kernels, Picture};
-use crate::nvjpeg::{BatchDecoder, Destination, Handle, SingleDecoder, SourcePixels};
+use crate::nvjpeg::{BatchDecoder, Called, Destination, Handle, SingleDecoder, SourcePixels};
 use crate::pool::{BATCH_SIZES, Check, CpuJob, NvjpegJob, Queues};
 use crate::route::{NvjpegRoute, RouteSupport, choose};
 use crate::scan_check;
@@ -172,12 +172,12 @@ impl Worker {
         self.decoding.spawn_fifo(move || worker.decode_on_cpu(job));
     }
 
-    /// Life of the exact route's first thread.
+    /// Life of the exact route's threads that stage and queue.
     pub(crate) fn stage_submissions(self: &Arc<Self>) {
         self.exact.iter().for_each(|exact| exact.stage_submissions(self));
     }
 
-    /// Life of its second.
+    /// Life of the one that sees to what they queued.
     pub(crate) fn finish_waves(self: &Arc<Self>) {
         self.exact.iter().for_each(|exact| exact.finish_waves(self));
     }
@@ -218,6 +218,7 @@ impl Worker {
                     Ok(new) => stream = Some(new),
                     Err(error) => {
                         jobs.into_iter().for_each(|job| self.pass_on(job, &error));
+                        self.queues.batch_done();
                         continue;
                     }
                 }
@@ -226,6 +227,7 @@ impl Worker {
                 // A panic would be a bug. Its jobs fail as their tickets are dropped; others must still be served.
                 let _ = catch_unwind(AssertUnwindSafe(|| self.decode_batch(decoder, jobs, stream)));
             }
+            self.queues.batch_done();
         }
     }
 
@@ -243,9 +245,11 @@ impl Worker {
         };
         destinations.iter_mut().for_each(|destination| destination.address += lease.address());
         let files: Vec<&[u8]> = jobs.iter().map(|job| job.file.as_slice()).collect();
-        let event = match decoder.decode(&files, &destinations, jobs[0].pixels, stream) {
-            Ok((event, time)) => {
-                self.queues.engines_took(jobs.iter().map(NvjpegJob::pixel_count).sum(), time);
+        let pixels = jobs.iter().map(NvjpegJob::pixel_count).sum();
+        let limit = self.queues.calls().of(jobs.len(), pixels);
+        let event = match decoder.decode(&files, &destinations, jobs[0].pixels, stream, limit) {
+            Ok(Called { event, time, calls }) => {
+                self.queues.engines_took(pixels, time, calls);
                 event
             }
             // One file fails all others of its call, which then are right to stay on their route. Nothing of theirs is

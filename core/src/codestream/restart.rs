@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use super::marker::Marker;
+use crate::simd::Level;
+use crate::simd::stuffing::find_marker;
 
 /// Finds the end of the entropy-coded data that starts at `start`: the first marker that is neither a
 /// restart marker nor, where restarts are in use, a reserved code, which resynchronisation skips.
@@ -45,12 +47,10 @@ impl RestartIndex {
 
 /// All markers in entropy-coded data, with the offset of their last FF.
 fn markers(bytes: &[u8], start: usize) -> impl Iterator<Item = (usize, Marker)> {
-    memchr::memchr_iter(0xFF, &bytes[start..]).filter_map(move |index| {
-        let offset = start + index;
-        match bytes.get(offset + 1) {
-            // FF 00 is a data byte FF; of several FF the last one belongs to the marker.
-            None | Some(0x00 | 0xFF) => None,
-            Some(&code) => Some((offset, Marker(code))),
-        }
+    let (level, mut at) = (Level::detected(), start);
+    std::iter::from_fn(move || {
+        let offset = find_marker(level, bytes, at)?;
+        at = offset + 2;
+        Some((offset, Marker(bytes[offset + 1])))
     })
 }

@@ -18,7 +18,7 @@ pub struct QuantTable {
 }
 
 /// A Huffman table as a DHT segment defines it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HuffmanSpec {
     /// Number of codes of each length 1..=16 (BITS).
     pub counts: [u8; 16],
@@ -27,7 +27,7 @@ pub struct HuffmanSpec {
 }
 
 /// DC or AC tables: the two classes have separate selectors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HuffmanClass {
     /// For DC differences.
     Dc,

@@ -2,9 +2,12 @@
 
 use std::ops::Range;
 
+use crate::codestream::stuffing::Unstuffed;
 use crate::codestream::{Codestream, HuffmanClass, Scan};
 use crate::entropy::{BlockWindow, block_windows};
 use crate::plan::DecodePlan;
+use crate::simd::Level;
+use crate::simd::stuffing::unstuff;
 
 /// Zero bytes behind the data: kernels read ahead.
 const PADDING: usize = 16;
@@ -235,25 +238,14 @@ impl Stager<'_> {
 
     /// Copies data up to a marker. Returns its code and where it is, if there is one.
     fn segment(&mut self, file: &[u8], range: Range<usize>) -> Result<Option<(u8, usize)>, Irregular> {
-        let mut offset = range.start;
-        loop {
-            let rest = &file[offset..range.end];
-            let run = memchr::memchr(0xFF, rest).unwrap_or(rest.len());
-            // The FF goes with the bytes before it.
-            let copied = (run + 1).min(rest.len());
-            self.data[self.at..self.at + copied].copy_from_slice(&rest[..copied]);
-            self.at += copied;
-            if run == rest.len() {
-                return Ok(None);
-            }
-            match rest.get(run + 1) {
-                Some(0) => offset += run + 2,
-                Some(&code @ 0xD0..=0xD7) => {
-                    self.at -= 1;
-                    return Ok(Some((code, offset + run)));
-                }
-                _ => return Err(Irregular::Fill { offset: offset + run }),
-            }
+        let bytes = &file[range.clone()];
+        let Unstuffed { read, written } = unstuff(Level::detected(), bytes, &mut self.data[self.at..]);
+        self.at += written;
+        let offset = range.start + read;
+        match bytes[read..] {
+            [] => Ok(None),
+            [_, code @ 0xD0..=0xD7, ..] => Ok(Some((code, offset))),
+            _ => Err(Irregular::Fill { offset }),
         }
     }
 

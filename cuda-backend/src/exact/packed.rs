@@ -7,8 +7,9 @@ use isopel_core::{
     Codestream, CoefficientReport, DecodePlan, Error, PackedCoefficients, Scale, contained, pack_coefficients,
 };
 
+use super::ExactDecoder;
 use super::prepare::StagedImage;
-use super::{ExactDecoder, StagedJob};
+use super::stage::StagedJob;
 use crate::driver::PinnedMemory;
 use crate::pool::CpuJob;
 use crate::staging::Lease;
@@ -61,7 +62,7 @@ impl ExactDecoder {
             Ok(Some((staged, image))) => {
                 let flight = job.ticket.flight().clone();
                 let images: Vec<StagedJob> = vec![(0, (job, image))];
-                let uploaded = self.decode(worker, &flight, images, &staged);
+                let uploaded = self.decode(worker, &flight, self.lay_out(&images), images, &staged);
                 staged.guard(uploaded.into_iter().collect());
             }
         }

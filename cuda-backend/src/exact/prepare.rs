@@ -1,12 +1,15 @@
 //! What one image adds to a wave: its staged data or coefficients, components and outputs, counted from its own beginnings.
 
-use isopel_core::subsequences::{LookupTable, StagedPlan, StagedScan, symbol_slots};
+use std::sync::Arc;
+
+use isopel_core::subsequences::{StagedPlan, StagedScan, symbol_slots};
 use isopel_core::{
-    Codestream, CoefficientReport, DecodePlan, HuffmanClass, HuffmanSpec, PackedCoefficients, PixelLayout,
-    PlaneWriting, Report, Route, Scale, Upsampling, Warning, ZIGZAG,
+    Codestream, CoefficientReport, DecodePlan, PackedCoefficients, PixelLayout, PlaneWriting, Report, Route, Scale,
+    Upsampling, Warning, ZIGZAG,
 };
 
 use super::layout::{Component, IDCT_BLOCKS, McuBlock, Output, Scan, TILE_HEIGHT, TILE_WIDTH};
+use super::tables::{KnownTables, ScanTables};
 
 /// An image that the kernels take.
 #[derive(Debug)]
@@ -31,7 +34,7 @@ pub(super) struct StagedImage {
 pub(super) struct ImageScan {
     pub(super) scan: Scan,
     /// Tables of the pairs, DC and AC by turns.
-    pub(super) tables: Vec<(HuffmanClass, HuffmanSpec)>,
+    pub(super) tables: Arc<ScanTables>,
 }
 
 /// Bytes of a block's header: first symbol and number of symbols.
@@ -49,6 +52,7 @@ impl StagedImage {
         layout: &PixelLayout,
         subsequence_bytes: u32,
         data: &mut [u8],
+        known: &KnownTables,
     ) -> Option<Self> {
         let is_whole_size = plan.scale() == Scale::Full;
         // Where damage is an error, the CPU says so.
@@ -57,8 +61,8 @@ impl StagedImage {
             return None;
         }
         let staged = StagedPlan::stage(plan, subsequence_bytes, data).ok()?;
-        let scans =
-            staged.scans.iter().map(|scan| image_scan(plan.codestream(), &staged, scan)).collect::<Option<_>>()?;
+        let scan = |scan| image_scan(plan.codestream(), &staged, scan, known);
+        let scans = staged.scans.iter().map(scan).collect::<Option<_>>()?;
         let found =
             CoefficientReport { warnings: plan.codestream().warnings(), valid_rows: plan.region().rect().height };
         let header_count = staged.windows.iter().map(|window| window.count()).sum();
@@ -199,7 +203,13 @@ pub(super) fn idct_group_count(component: &Component) -> usize {
     (component.block_columns as usize * component.block_rows as usize).div_ceil(IDCT_BLOCKS)
 }
 
-fn image_scan(codestream: &Codestream, staged: &StagedPlan, scan: &StagedScan) -> Option<ImageScan> {
+/// `None` if the kernels can't address its tables.
+fn image_scan(
+    codestream: &Codestream,
+    staged: &StagedPlan,
+    scan: &StagedScan,
+    known: &KnownTables,
+) -> Option<ImageScan> {
     let mut pairs: Vec<(usize, usize)> = Vec::new();
     let mut described = Scan {
         mcus_across: scan.mcus_across,
@@ -227,30 +237,17 @@ fn image_scan(codestream: &Codestream, staged: &StagedPlan, scan: &StagedScan) -
         };
     }
     described.pairs = pairs.len() as u32;
-    let specs = codestream.huffman_tables();
+    if pairs.len() > 4 {
+        return None;
+    }
     let spec = |table: usize| {
         let (class, index) = scan.tables[table];
-        (class, specs[index].clone())
+        (class, &codestream.huffman_tables()[index])
     };
-    let tables = pairs.iter().flat_map(|&(dc, ac)| [spec(dc), spec(ac)]).collect();
-    (pairs.len() <= 4).then_some(ImageScan { scan: described, tables })
-}
-
-/// Tables as the kernels find them: their entries, each table from a multiple of 64 on, and `Scan::tables`. `None` if
-/// they are too long to be addressed.
-pub(super) fn lay_out_tables(tables: &[(HuffmanClass, HuffmanSpec)]) -> Option<(Vec<u16>, [u32; 8])> {
-    let (mut entries, mut places): (Vec<u16>, [u32; 8]) = (Vec::new(), [0; 8]);
-    for (place, (class, spec)) in places.iter_mut().zip(tables) {
-        let table = LookupTable::new(*class, spec);
-        let first = entries.len() / 64;
-        if first >= 1 << 15 {
-            return None;
-        }
-        *place = table.direct_from | (first as u32) << 17;
-        entries.extend(table.entries.iter().map(|entry| entry.0));
-        entries.resize(entries.len().next_multiple_of(64), 0);
-    }
-    Some((entries, places))
+    let specs: Vec<_> = pairs.iter().flat_map(|&(dc, ac)| [spec(dc), spec(ac)]).collect();
+    let tables = known.get(&specs)?;
+    described.tables = tables.places;
+    Some(ImageScan { scan: described, tables })
 }
 
 #[cfg(test)]
@@ -263,7 +260,8 @@ mod tests {
     fn is_taken(bytes: &[u8], options: &DecodeOptions) -> bool {
         let codestream = Codestream::parse(bytes, &options.limits).unwrap();
         let plan = DecodePlan::new(&codestream, options).unwrap();
-        StagedImage::new(&plan, plan.layout(), 128, &mut vec![0; 2 * bytes.len() + 256]).is_some()
+        let mut data = vec![0; 2 * bytes.len() + 256];
+        StagedImage::new(&plan, plan.layout(), 128, &mut data, &KnownTables::default()).is_some()
     }
 
     /// Gray needs luma alone, which is whole; a strict caller must hear of the rest all the same.

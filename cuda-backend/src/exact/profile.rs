@@ -41,7 +41,8 @@ impl CudaBackend {
 
 impl ExactDecoder {
     fn profile(&self, worker: &Worker, jobs: Vec<CpuJob>) -> Result<Vec<(&'static str, Duration)>, BackendError> {
-        let (staged, images, _) = self.stage(worker, jobs).map_err(|_| failed("no pinned memory"))?;
+        let (jobs, mut staged) = self.with_room(jobs).map_err(|_| failed("no pinned memory"))?;
+        let (images, _) = self.stage(worker, jobs, &mut staged);
         if images.is_empty() {
             return Err(failed("no image is one for the kernels"));
         }
@@ -51,7 +52,7 @@ impl ExactDecoder {
         for _ in 0..REPETITIONS {
             let before = TimedEvent::record(stream)?;
             let Uploaded { memory, descriptions, parameter, grids, .. } =
-                self.upload(&images[..fitting], &staged, stream)?;
+                self.upload(self.lay_out(&images[..fitting]), &staged, stream)?;
             let mut events = vec![("upload", TimedEvent::record(stream)?)];
             let mut launches = Kernels::decoding(&grids);
             launches.push(Kernels::writing(&grids));

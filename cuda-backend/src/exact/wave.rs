@@ -1,12 +1,14 @@
 //! Images that go through the kernels together, in one launch of each: what is uploaded, and where everything lies.
 
+use std::sync::Arc;
+
 use isopel_core::subsequences::{Synchronisation, symbol_slots};
-use isopel_core::{HuffmanClass, HuffmanSpec};
 
 use super::layout::{
     self, CANDIDATES, CANDIDATES_BYTES, Component, GROUP, Group, Output, PHASES, Scan, Segment, Words,
 };
-use super::prepare::{StagedImage, idct_group_count, lay_out_tables, tile_count};
+use super::prepare::{StagedImage, idct_group_count, tile_count};
+use super::tables::ScanTables;
 
 /// One image of a wave.
 pub(super) struct Member<'i> {
@@ -39,9 +41,6 @@ pub(super) struct Wave {
     headers: usize,
     plane_bytes: usize,
 }
-
-/// Tables of a scan, the first of their entries, and `Scan::tables`.
-type KnownTables<'i> = (&'i [(HuffmanClass, HuffmanSpec)], u32, [u32; 8]);
 
 /// Blocks of threads of each kernel.
 #[derive(Debug, Clone, Copy)]
@@ -88,28 +87,25 @@ const ALIGNMENT: usize = 256;
 
 impl Wave {
     /// Describes images; what the wave held before is gone, but for its memory: making room anew for every wave takes
-    /// longer than filling it. `None` if an image's tables can't be addressed.
-    pub(super) fn fill(mut self, members: &[Member], synchronisation: Synchronisation) -> Option<Self> {
+    /// longer than filling it.
+    pub(super) fn fill(mut self, members: &[Member], synchronisation: Synchronisation) -> Self {
         self.clear();
         let mut wave = self;
         wave.synchronisation = synchronisation;
-        let mut tables: Vec<KnownTables> = Vec::new();
+        // With the first of their entries.
+        let mut tables: Vec<(&Arc<ScanTables>, u32)> = Vec::new();
         for (index, member) in members.iter().enumerate() {
             let (image, index) = (member.image, index as u32);
             wave.subsequence_bytes = image.staged.subsequence_bytes;
             for (staged, own) in image.staged.scans.iter().zip(&image.scans) {
-                let known = tables.iter().find(|(known, ..)| *known == own.tables);
-                let (first_entry, places) = match known {
-                    Some(&(_, first_entry, places)) => (first_entry, places),
-                    None => {
-                        let (entries, places) = lay_out_tables(&own.tables)?;
-                        let first_entry = wave.entries.len() as u32;
-                        wave.entries.extend(entries);
-                        tables.push((&own.tables, first_entry, places));
-                        (first_entry, places)
-                    }
-                };
-                let mut scan = Scan { image: index, first_entry, tables: places, ..own.scan };
+                let known = tables.iter().find(|(known, _)| Arc::ptr_eq(known, &own.tables));
+                let first_entry = known.map(|&(_, first_entry)| first_entry).unwrap_or_else(|| {
+                    let first_entry = wave.entries.len() as u32;
+                    wave.entries.extend_from_slice(&own.tables.entries);
+                    tables.push((&own.tables, first_entry));
+                    first_entry
+                });
+                let mut scan = Scan { image: index, first_entry, ..own.scan };
                 scan.blocks.iter_mut().for_each(|block| block.first_header += wave.headers as u32);
                 wave.add_scan(scan, staged, (member.first_byte + staged.data.start) as u32 / 4);
             }
@@ -118,7 +114,7 @@ impl Wave {
             wave.plane_bytes += image.plane_bytes;
             wave.flags.push(0);
         }
-        Some(wave)
+        wave
     }
 
     fn clear(&mut self) {
@@ -321,6 +317,7 @@ mod on_host;
 mod tests {
     use isopel_core::{Codestream, DecodeOptions, DecodePlan, PackedCoefficients, pack_coefficients};
 
+    use super::super::tables::KnownTables;
     use super::*;
 
     fn sample(name: &str) -> Vec<u8> {
@@ -328,24 +325,25 @@ mod tests {
         std::fs::read(format!("{folder}{name}")).unwrap()
     }
 
-    fn staged(name: &str) -> StagedImage {
+    fn staged(name: &str, known: &KnownTables) -> StagedImage {
         let bytes = sample(name);
         let options = DecodeOptions::default();
         let codestream = Codestream::parse(&bytes, &options.limits).unwrap();
         let plan = DecodePlan::new(&codestream, &options).unwrap();
         let mut data = vec![0; bytes.len() * 2];
-        StagedImage::new(&plan, plan.layout(), 128, &mut data).unwrap()
+        StagedImage::new(&plan, plan.layout(), 128, &mut data, known).unwrap()
     }
 
     #[test]
     fn images_follow_each_other_without_meeting() {
-        let images = ["photo.jpg", "cmyk.jpg", "restart.jpg", "photo.jpg"].map(staged);
+        let known = KnownTables::default();
+        let images = ["photo.jpg", "cmyk.jpg", "restart.jpg", "photo.jpg"].map(|name| staged(name, &known));
         let members: Vec<Member> = images
             .iter()
             .enumerate()
             .map(|(index, image)| Member { image, first_byte: index << 20, target: (index as u64) << 32 })
             .collect();
-        let mut wave = Wave::default().fill(&members, Synchronisation::Candidates).unwrap();
+        let mut wave = Wave::default().fill(&members, Synchronisation::Candidates);
         let places = wave.place(4 << 20);
         let parameter = wave.set_address(&places, 1 << 40);
         assert_eq!((wave.flags_len(), wave.scans.len()), (16, 4));
@@ -386,11 +384,11 @@ mod tests {
         let found = pack_coefficients(&plan, &mut packed).unwrap();
         let mut data = vec![0xEE; StagedImage::packed_len(&packed)];
         let image = StagedImage::from_packed(&plan, plan.layout(), &packed, found, &mut data).unwrap();
-        let photo = staged("photo.jpg");
+        let photo = staged("photo.jpg", &KnownTables::default());
         let (first_byte, address) = (1 << 20, 1 << 40);
         let members =
             [Member { image: &photo, first_byte: 0, target: 0 }, Member { image: &image, first_byte, target: 0 }];
-        let mut wave = Wave::default().fill(&members, Synchronisation::Candidates).unwrap();
+        let mut wave = Wave::default().fill(&members, Synchronisation::Candidates);
         let places = wave.place(first_byte + data.len());
         wave.set_address(&places, address);
         assert_eq!(wave.headers, photo.header_count, "only those that kernels write have room");
@@ -415,9 +413,9 @@ mod tests {
 
     #[test]
     fn descriptions_lie_where_the_parameter_says() {
-        let images = ["photo.jpg", "gray.jpg"].map(staged);
+        let images = ["photo.jpg", "gray.jpg"].map(|name| staged(name, &KnownTables::default()));
         let members: Vec<Member> = images.iter().map(|image| Member { image, first_byte: 0, target: 7 }).collect();
-        let mut wave = Wave::default().fill(&members, Synchronisation::Candidates).unwrap();
+        let mut wave = Wave::default().fill(&members, Synchronisation::Candidates);
         let places = wave.place(1000);
         let parameter = wave.set_address(&places, 0);
         let mut bytes = vec![0xEE; places.flags() + wave.flags_len() - places.descriptions()];

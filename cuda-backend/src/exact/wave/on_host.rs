@@ -12,7 +12,8 @@ use super::{CANDIDATES, CANDIDATES_BYTES, Member, Places, Synchronisation, Wave,
 use crate::exact::kernels::{Kernels, Launch};
 use crate::exact::layout;
 use crate::exact::prepare::StagedImage;
-use crate::exact::staged_room;
+use crate::exact::stage::staged_room;
+use crate::exact::tables::KnownTables;
 use crate::on_host::allow_target;
 
 /// An image with what is uploaded for it, and the layout of its pixels.
@@ -26,7 +27,7 @@ impl HostImage {
     /// Stages a plan as the backend does. `None` if it is not one for the entropy kernels.
     fn staged(plan: &DecodePlan, layout: PixelLayout, subsequence_bytes: u32) -> Option<Self> {
         let mut data = vec![0; staged_room(plan.codestream().bytes().len())];
-        let image = StagedImage::new(plan, &layout, subsequence_bytes, &mut data)?;
+        let image = StagedImage::new(plan, &layout, subsequence_bytes, &mut data, &KnownTables::default())?;
         Some(HostImage { image, data, layout })
     }
 
@@ -64,7 +65,7 @@ impl HostWave {
             data.extend(own);
         }
         let end = members.last().map_or(0, |last| last.first_byte + last.image.staged.data_len);
-        let mut wave = Wave::default().fill(&members, synchronisation).expect("few tables");
+        let mut wave = Wave::default().fill(&members, synchronisation);
         let places = wave.place(end);
         let start = memory.allocate(places.len);
         for member in &members {
