@@ -7,7 +7,8 @@ mod cuda;
 mod one_buffer;
 mod wgpu;
 
-pub use self::wgpu::decode_on_gpu;
+pub use self::cuda::cuda_alone;
+pub use self::wgpu::{decode_on_gpu, wgpu_both_ways};
 
 use std::sync::Arc;
 
@@ -27,6 +28,11 @@ pub trait ConformanceBackend: Send + Sync {
 
     /// What a large test may ask of it.
     fn budget(&self) -> Budget;
+
+    /// Whether it decodes the entropy of all files that are fit for it on a device, as far as none is flagged.
+    fn decodes_entropy(&self) -> bool {
+        false
+    }
 
     /// Decodes one file into memory that held [`SENTINEL`].
     ///
@@ -78,7 +84,7 @@ const NAMES: [&str; 4] = ["cpu", "wgpu", "cuda", "nvjpeg"];
 /// All backends there are, present or not. A new backend is one more name and row.
 pub fn all() -> Vec<Presence> {
     let backends: [Result<Box<dyn ConformanceBackend>, String>; NAMES.len()] =
-        [Ok(Box::new(Cpu::new())), wgpu::open(), cuda::open(), cuda::open_nvjpeg()];
+        [Ok(Box::new(Cpu::new())), wgpu::open(), cuda_alone(), cuda::open_nvjpeg()];
     NAMES.into_iter().zip(backends).map(|(name, backend)| Presence { name, backend }).collect()
 }
 
