@@ -1,10 +1,10 @@
 //! The CUDA backend's rows: isopel's own kernels, and nvJPEG.
 
-use isopel_core::{Backend, DecodeOptions, Error, Image, Job};
+use isopel_core::{Backend, DecodeOptions, DecodePlan, Error, Image, Job};
 use isopel_cuda::{CudaAfter, CudaBackend, CudaTarget};
 
 use super::one_buffer::{File, Spacing, decode_in_parts};
-use super::{Budget, ConformanceBackend, SENTINEL};
+use super::{Budget, ConformanceBackend, SENTINEL, is_fit};
 use crate::cuda;
 
 /// An odd gap, so that pixels begin at all addresses.
@@ -45,8 +45,8 @@ impl ConformanceBackend for Cuda {
         Budget { cases: 40_000, ..Budget::ALL }
     }
 
-    fn decodes_entropy(&self) -> bool {
-        self.name == "cuda"
+    fn decodes_entropy_of(&self, plan: &DecodePlan) -> bool {
+        self.name == "cuda" && is_fit(plan)
     }
 
     fn decode(&self, jpeg: &[u8], options: &DecodeOptions) -> Result<Image, Error> {

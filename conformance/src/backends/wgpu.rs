@@ -1,10 +1,10 @@
 //! The wgpu backend's row.
 
-use isopel_core::{Backend, DecodeOptions, Error, Image, Job};
+use isopel_core::{Backend, DecodeOptions, DecodePlan, Error, Image, Job};
 use isopel_wgpu::{BufferTarget, EntropyDecoding, WgpuAfter, WgpuBackend, WgpuTarget};
 
 use super::one_buffer::{File, Spacing, decode_in_parts};
-use super::{Budget, ConformanceBackend, SENTINEL};
+use super::{Budget, ConformanceBackend, SENTINEL, is_fit};
 use crate::gpu;
 
 /// A word of sentinels at least, and offsets that targets take.
@@ -52,8 +52,11 @@ impl ConformanceBackend for Wgpu {
         }
     }
 
-    fn decodes_entropy(&self) -> bool {
-        self.entropy == EntropyDecoding::Gpu
+    /// Not of regions of several scans, of which the CPU reads more.
+    fn decodes_entropy_of(&self, plan: &DecodePlan) -> bool {
+        let frame_end = plan.codestream().frame().mcus().height;
+        let is_whole = plan.codestream().scans().len() == 1 || plan.mcus().rows.end == frame_end;
+        self.entropy == EntropyDecoding::Gpu && is_whole && is_fit(plan)
     }
 
     /// Into memory of the host.

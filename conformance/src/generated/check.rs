@@ -17,6 +17,9 @@ use crate::compare::compare_outcomes;
 use crate::naive::Picture;
 use crate::random::Random;
 
+/// Pixels from which several threads share a picture.
+const SHARED_PIXELS: u64 = 256 << 10;
+
 /// A file that is not decoded as it should be.
 #[derive(Debug, Clone)]
 pub struct Failure {
@@ -72,10 +75,14 @@ impl Generated {
         for (number, options) in self.requests.iter().enumerate() {
             let with_request = |message: String| format!("{message}, with {options:?}");
             let exact = on_cpu(&self.jpeg, options);
-            let Ok(image) = &exact else {
-                self.check_error(exact).map_err(with_request)?;
-                tally.count("cpu: requests refused, as they should be");
-                continue;
+            let image = match &exact {
+                Ok(image) => image,
+                // Pixels of components that don't divide the others can't be had.
+                Err(error) if error.code() == "unsupported-sampling" && !self.recipe.frame.is_integral() => {
+                    tally.count("cpu: requests refused, as they should be");
+                    continue;
+                }
+                Err(error) => return Err(with_request(format!("{} ({error})", error.code()))),
             };
             let plan = DecodePlan::new(&codestream, options).map_err(in_words)?;
             tally.count("cpu: requests");
@@ -136,15 +143,6 @@ impl Generated {
             }
         }
         Ok(())
-    }
-
-    /// Only pixels of components that don't divide the others can't be had.
-    fn check_error(&self, result: Result<Image, Error>) -> Result<(), String> {
-        match result {
-            Err(error) if error.code() == "unsupported-sampling" && !self.recipe.frame.is_integral() => Ok(()),
-            Err(error) => Err(format!("{} ({error})", error.code())),
-            Ok(_) => Ok(()),
-        }
     }
 
     /// A region and an orientation of the whole picture as stored, made pixel by pixel.
@@ -219,7 +217,10 @@ fn check_threads(
         Some((count, Err(error))) => return Err(format!("{count} pieces, bands of {rows} rows: {error}")),
     }
     match threads.install(|| cpu::decode_parallel(plan)) {
-        Ok(parallel) if parallel == *image => tally.count("cpu: requests, several threads"),
+        Ok(parallel) if parallel == *image => {
+            let large = plan.file_pixels() >= SHARED_PIXELS && plan.layout().planes().len() == 1;
+            tally.add("cpu: requests, several threads, large enough to be shared", u64::from(large));
+        }
         Ok(_) => return Err("several threads: not the same".into()),
         Err(error) => return Err(format!("several threads: {error}")),
     }

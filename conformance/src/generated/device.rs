@@ -2,8 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use isopel_core::subsequences::StagedPlan;
-use isopel_core::{Codestream, DecodeOptions, DecodePlan, Error, Image, Route, Scale};
+use isopel_core::{Codestream, DecodeOptions, DecodePlan, Error, Image, Route};
 
 use super::Generated;
 use super::check::Failure;
@@ -83,16 +82,15 @@ fn count(
     tally.count(format!("{name}: requests"));
     tally.count(format!("{name}: requests, by {route}"));
     tally.add(format!("{name}: bytes of pixels equal"), image.pixels.len() as u64);
-    if backend.decodes_entropy() && options.scale == Scale::Full && is_fit(&file.jpeg, options) {
+    if is_fit(backend, &file.jpeg, options) {
         let flagged = !matches!(route, Route::WgpuWhole | Route::CudaExact);
         tally.count(format!("{name}: {FIT}"));
         tally.add(format!("{name}: {FLAGGED}"), u64::from(flagged));
     }
 }
 
-/// Whether the data of a file can be laid out for entropy decoding on a device.
-fn is_fit(jpeg: &[u8], options: &DecodeOptions) -> bool {
+/// Whether entropy decoding is for the device.
+fn is_fit(backend: &dyn ConformanceBackend, jpeg: &[u8], options: &DecodeOptions) -> bool {
     let Ok(codestream) = Codestream::parse(jpeg, &options.limits) else { return false };
-    let Ok(plan) = DecodePlan::new(&codestream, options) else { return false };
-    StagedPlan::stage(&plan, 128, &mut vec![0; StagedPlan::max_data_len(&plan)]).is_ok()
+    DecodePlan::new(&codestream, options).is_ok_and(|plan| backend.decodes_entropy_of(&plan))
 }

@@ -69,9 +69,9 @@ impl fmt::Display for Report<'_> {
         for backend in check.backends {
             let name = backend.name();
             writeln!(f, "ran      {name}: {}", backend.describe())?;
-            if backend.decodes_entropy() {
-                let (fit, flagged) = (tally.get(&format!("{name}: {FIT}")), tally.get(&format!("{name}: {FLAGGED}")));
-                let share = 100.0 * flagged as f64 / fit.max(1) as f64;
+            let (fit, flagged) = (tally.get(&format!("{name}: {FIT}")), tally.get(&format!("{name}: {FLAGGED}")));
+            if fit > 0 {
+                let share = 100.0 * flagged as f64 / fit as f64;
                 writeln!(f, "flagged  {name}: {flagged} of {fit} decodes that are fit for it, {share:.3} %")?;
             }
         }

@@ -1,6 +1,8 @@
 use std::collections::BTreeSet;
 
 use isopel_core::Image;
+#[cfg(feature = "libjpeg-turbo")]
+use isopel_core::OrientationPolicy;
 use isopel_core::cpu::CpuBackend;
 
 use super::*;
@@ -134,4 +136,17 @@ fn a_coefficient_that_was_not_written_is_a_failure() {
     file.planes[0] = Plane::fill(content::Content::Noise, columns, &mut random);
     let failure = file.check_on_cpu(&threads).unwrap_err();
     assert!(failure.message.contains("was written as"), "{}", failure.message);
+}
+
+#[cfg(feature = "libjpeg-turbo")]
+#[test]
+fn one_sample_that_is_not_libjpeg_turbos_is_seen() {
+    let file =
+        (0..).map(|index| Generated::new(5, index, PIXELS)).find(|file| file.recipe.frame.is_integral()).unwrap();
+    let options = DecodeOptions::default().format(file.own_format()).orientation(OrientationPolicy::Ignore);
+    let mut image = on_cpu(&file.jpeg, &options).unwrap();
+    turbo::compare(&file.jpeg, &image).unwrap();
+    *image.pixels.last_mut().unwrap() ^= 1;
+    let difference = turbo::compare(&file.jpeg, &image).unwrap_err();
+    assert!(difference.starts_with("1 bytes differ"), "{difference}");
 }
