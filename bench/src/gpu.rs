@@ -126,7 +126,8 @@ impl Submitter<'_> {
     }
 }
 
-fn open(threads: usize, entropy: EntropyDecoding) -> Result<WgpuBackend, String> {
+/// A backend of its own.
+pub(crate) fn open(threads: usize, entropy: EntropyDecoding) -> Result<WgpuBackend, String> {
     let options = WgpuOptions::default().threads(threads).entropy(entropy);
     WgpuBackend::with_options(&options).map_err(|error| error.to_string())
 }

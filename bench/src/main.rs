@@ -5,6 +5,7 @@ mod contestants;
 mod cuda;
 #[cfg(feature = "wgpu")]
 mod gpu;
+mod linear;
 mod memory;
 mod photo;
 #[cfg(feature = "cuda")]
@@ -49,6 +50,19 @@ enum Command {
         /// Rounds; each decodes with both.
         #[arg(long, default_value_t = 15)]
         rounds: usize,
+    },
+    /// Decodes single images of different sizes on every backend of this build, and prints what each costs and how far it
+    /// is off a straight line over the file's bytes.
+    Linear {
+        /// JPEG files of the same kind and of different sizes, such as `photo` makes.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Seconds for each file, shared by the backends.
+        #[arg(long, default_value_t = 6.0)]
+        seconds: f64,
+        /// Only backends whose names begin with this, such as "CPU".
+        #[arg(long)]
+        only: Option<String>,
     },
     /// Decodes one file once in a process of its own per decoder and prints its peak memory (Linux).
     Memory {
@@ -179,6 +193,7 @@ fn main() -> ExitCode {
         Command::Speed { files, rounds, threads } => speed::run(&files, rounds, threads),
         #[cfg(feature = "libjpeg-turbo")]
         Command::Scaled { files, rounds } => scaled::run(&files, rounds),
+        Command::Linear { files, seconds, only } => linear::run(&files, seconds, only.as_deref()),
         Command::Memory { file } => memory::run(&file),
         Command::DecodeOnce { decoder, file } => memory::decode_once(&decoder, &file),
         Command::Decode { decoder, file, times } => contestants::decode(&decoder, &file, times),

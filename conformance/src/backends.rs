@@ -7,12 +7,14 @@ mod cuda;
 mod one_buffer;
 mod wgpu;
 
-pub use self::wgpu::decode_on_gpu;
+pub use self::cuda::cuda_alone;
+pub use self::wgpu::{decode_on_gpu, wgpu_both_ways};
 
 use std::sync::Arc;
 
 use isopel_core::cpu::{self, CpuBackend, CpuFence, HostBuffer, HostTarget};
-use isopel_core::{Backend, Codestream, DecodeOptions, DecodePlan, Error, Image, Job};
+use isopel_core::subsequences::StagedPlan;
+use isopel_core::{Backend, Codestream, DecodeOptions, DecodePlan, Error, Image, Job, Scale};
 
 /// What buffers hold before a decode: a byte that was not written shows.
 pub const SENTINEL: u8 = 0xA5;
@@ -27,6 +29,11 @@ pub trait ConformanceBackend: Send + Sync {
 
     /// What a large test may ask of it.
     fn budget(&self) -> Budget;
+
+    /// Whether it is to decode the entropy of such a plan on a device, and does unless something is flagged there.
+    fn decodes_entropy_of(&self, _plan: &DecodePlan) -> bool {
+        false
+    }
 
     /// Decodes one file into memory that held [`SENTINEL`].
     ///
@@ -78,7 +85,7 @@ const NAMES: [&str; 4] = ["cpu", "wgpu", "cuda", "nvjpeg"];
 /// All backends there are, present or not. A new backend is one more name and row.
 pub fn all() -> Vec<Presence> {
     let backends: [Result<Box<dyn ConformanceBackend>, String>; NAMES.len()] =
-        [Ok(Box::new(Cpu::new())), wgpu::open(), cuda::open(), cuda::open_nvjpeg()];
+        [Ok(Box::new(Cpu::new())), wgpu::open(), cuda_alone(), cuda::open_nvjpeg()];
     NAMES.into_iter().zip(backends).map(|(name, backend)| Presence { name, backend }).collect()
 }
 
@@ -219,6 +226,12 @@ pub fn on_cpu(jpeg: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
     let mut pixels = vec![SENTINEL; plan.layout().required_len()];
     let report = cpu::decode_into(&plan, plan.layout(), &mut pixels)?;
     Ok(Image { pixels, report })
+}
+
+/// Whether the data of a plan can be laid out for entropy decoding on a device.
+fn is_fit(plan: &DecodePlan) -> bool {
+    let mut data = vec![0; StagedPlan::max_data_len(plan)];
+    plan.scale() == Scale::Full && StagedPlan::stage(plan, 128, &mut data).is_ok()
 }
 
 /// Decodes files as one submission to a CPU backend, each into a buffer of its own.

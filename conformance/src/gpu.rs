@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
 use isopel_wgpu::wgpu::{self, BufferUsages};
-use isopel_wgpu::{WgpuBackend, WgpuOptions};
+use isopel_wgpu::{EntropyDecoding, WgpuBackend, WgpuOptions};
 
 use crate::backends::Required;
 
@@ -17,6 +17,23 @@ use crate::backends::Required;
 pub fn shared() -> Result<&'static WgpuBackend, String> {
     static SHARED: OnceLock<Result<WgpuBackend, String>> = OnceLock::new();
     SHARED.get_or_init(|| WgpuBackend::new().map_err(|error| error.to_string())).as_ref().map_err(String::clone)
+}
+
+/// One that the process shares as well, with entropy decoding in this place.
+///
+/// # Errors
+/// Why there is none.
+pub fn shared_with(entropy: EntropyDecoding) -> Result<&'static WgpuBackend, String> {
+    static ON_CPU: OnceLock<Result<WgpuBackend, String>> = OnceLock::new();
+    static ON_GPU: OnceLock<Result<WgpuBackend, String>> = OnceLock::new();
+    let shared = match entropy {
+        EntropyDecoding::Cpu => &ON_CPU,
+        EntropyDecoding::Gpu => &ON_GPU,
+        _ => return shared(),
+    };
+    let open =
+        || WgpuBackend::with_options(&WgpuOptions::default().entropy(entropy)).map_err(|error| error.to_string());
+    shared.get_or_init(open).as_ref().map_err(String::clone)
 }
 
 /// Whether a backend's driver computes on the CPU, where a submission takes milliseconds and a megapixel half a second.

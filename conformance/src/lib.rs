@@ -10,6 +10,7 @@ pub mod backends;
 pub mod compare;
 pub mod corpus;
 pub mod cuda;
+pub mod generated;
 pub mod gpu;
 pub mod naive;
 pub mod random;

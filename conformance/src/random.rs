@@ -1,6 +1,8 @@
 //! A small random generator whose numbers are the same everywhere: a seed printed on one machine repeats the
 //! test on another.
 
+use std::ops::RangeInclusive;
+
 /// SplitMix64 (Steele, Lea and Flood, 2014).
 #[derive(Debug, Clone)]
 pub struct Random {
@@ -38,6 +40,28 @@ impl Random {
     /// A number from 0 to `bound - 1`. `bound` must not be 0.
     pub fn below_u32(&mut self, bound: u32) -> u32 {
         self.below(bound as usize) as u32
+    }
+
+    /// A number of the range.
+    pub fn within(&mut self, range: RangeInclusive<u32>) -> u32 {
+        range.start() + self.below_u32(range.end() - range.start() + 1)
+    }
+
+    /// True one of `count` times. `count` must not be 0.
+    pub fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+
+    /// One of the items, of which there must be some.
+    pub fn choose<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())]
+    }
+
+    /// Puts the items into any order, each as likely as the others.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
     }
 
     /// At most `count` of the items, in their order.
@@ -87,6 +111,19 @@ mod tests {
         let mut random = Random::new(1);
         assert!((0..1000).all(|_| random.below(7) < 7));
         assert_eq!(random.below(1), 0);
+    }
+
+    #[test]
+    fn every_order_comes_up() {
+        let mut random = Random::new(3);
+        let mut seen = std::collections::BTreeMap::new();
+        for _ in 0..600 {
+            let mut items = [0, 1, 2];
+            random.shuffle(&mut items);
+            *seen.entry(items).or_insert(0) += 1;
+        }
+        assert!(seen.len() == 6 && seen.values().all(|&times| (60..140).contains(&times)), "{seen:?}");
+        assert!((0..100).all(|_| (3..=5).contains(&random.within(3..=5))));
     }
 
     #[test]

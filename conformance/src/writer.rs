@@ -1,6 +1,10 @@
 //! Writes baseline JPEG files of any size from quantised coefficients, for pictures too large to keep.
 
+pub(crate) mod bits;
+
 use isopel_core::Size;
+
+use bits::{BitWriter, size_of, value_bits};
 
 /// What a file is made of.
 #[derive(Debug, Clone)]
@@ -21,7 +25,7 @@ impl Baseline<'_> {
     /// If a coefficient is one that baseline coding has no code for.
     pub fn write(&self, mut block: impl FnMut(usize, u32, u32, &mut [i16; 64])) -> Vec<u8> {
         let mut file = self.headers();
-        let mut bits = BitWriter { file: &mut file, held: 0, count: 0 };
+        let mut bits = BitWriter::new(&mut file);
         let max = |pick: fn(&(u8, u8)) -> u8| u32::from(self.sampling.iter().map(pick).max().unwrap_or(1));
         // A scan of one component has MCUs of one block (T.81 A.2.2).
         let alone = self.sampling.len() == 1;
@@ -35,7 +39,7 @@ impl Baseline<'_> {
                         for column in mcu_column * across..(mcu_column + 1) * across {
                             let mut coefficients = [0; 64];
                             block(component, column, row, &mut coefficients);
-                            bits.block(&coefficients, &mut predictions[component]);
+                            put_block(&mut bits, &coefficients, &mut predictions[component]);
                         }
                     }
                 }
@@ -79,69 +83,33 @@ fn ac_symbols() -> Vec<u8> {
     [0x00, 0xF0].into_iter().chain(runs).collect()
 }
 
-struct BitWriter<'a> {
-    file: &'a mut Vec<u8>,
-    held: u64,
-    count: u32,
-}
-
-impl BitWriter<'_> {
-    fn block(&mut self, coefficients: &[i16; 64], prediction: &mut i16) {
-        let difference = coefficients[0] - *prediction;
-        *prediction = coefficients[0];
-        let size = size_of(difference);
-        assert!(size <= 11, "a DC difference of {difference}");
-        self.put(size, 4);
-        self.value(difference, size);
-        let mut run = 0;
-        for &value in &coefficients[1..] {
-            if value == 0 {
-                run += 1;
-                continue;
-            }
-            while run > 15 {
-                self.put(1, 8); // 16 zeros
-                run -= 16;
-            }
-            let size = size_of(value);
-            assert!(size <= 10, "an AC coefficient of {value}");
-            self.put(2 + run * 10 + size - 1, 8);
-            self.value(value, size);
-            run = 0;
+/// Codes of one block with the tables of [`Baseline::headers`].
+fn put_block(bits: &mut BitWriter, coefficients: &[i16; 64], prediction: &mut i16) {
+    let difference = coefficients[0] - *prediction;
+    *prediction = coefficients[0];
+    let size = size_of(difference);
+    assert!(size <= 11, "a DC difference of {difference}");
+    bits.put(size, 4);
+    bits.put(value_bits(difference, size), size);
+    let mut run = 0;
+    for &value in &coefficients[1..] {
+        if value == 0 {
+            run += 1;
+            continue;
         }
-        if run > 0 {
-            self.put(0, 8);
+        while run > 15 {
+            bits.put(1, 8); // 16 zeros
+            run -= 16;
         }
+        let size = size_of(value);
+        assert!(size <= 10, "an AC coefficient of {value}");
+        bits.put(2 + run * 10 + size - 1, 8);
+        bits.put(value_bits(value, size), size);
+        run = 0;
     }
-
-    /// T.81 F.1.2.1: negative values are sent less one.
-    fn value(&mut self, value: i16, size: u32) {
-        let sent = if value < 0 { value - 1 } else { value };
-        self.put(sent as u16 as u32 & ((1 << size) - 1), size);
+    if run > 0 {
+        bits.put(0, 8);
     }
-
-    fn put(&mut self, bits: u32, count: u32) {
-        self.held = self.held << count | u64::from(bits);
-        self.count += count;
-        while self.count >= 8 {
-            self.count -= 8;
-            let byte = (self.held >> self.count) as u8;
-            self.file.push(byte);
-            if byte == 0xFF {
-                self.file.push(0);
-            }
-        }
-    }
-
-    fn flush(&mut self) {
-        self.put(0x7F, 7);
-        self.count = 0;
-    }
-}
-
-/// Bits of a value's magnitude.
-fn size_of(value: i16) -> u32 {
-    16 - value.unsigned_abs().leading_zeros()
 }
 
 #[cfg(test)]

@@ -1,16 +1,20 @@
 //! The CUDA backend's rows: isopel's own kernels, and nvJPEG.
 
-use isopel_core::{Backend, DecodeOptions, Error, Image, Job};
+use isopel_core::{Backend, DecodeOptions, DecodePlan, Error, Image, Job};
 use isopel_cuda::{CudaAfter, CudaBackend, CudaTarget};
 
 use super::one_buffer::{File, Spacing, decode_in_parts};
-use super::{Budget, ConformanceBackend, SENTINEL};
+use super::{Budget, ConformanceBackend, SENTINEL, is_fit};
 use crate::cuda;
 
 /// An odd gap, so that pixels begin at all addresses.
 const SPACING: Spacing = Spacing { gap: 5, alignment: 1, max_bytes: 256 << 20 };
 
-pub(super) fn open() -> Result<Box<dyn ConformanceBackend>, String> {
+/// The CUDA backend with isopel's own kernels.
+///
+/// # Errors
+/// Why there is none.
+pub fn cuda_alone() -> Result<Box<dyn ConformanceBackend>, String> {
     cuda::shared().map(|backend| Box::new(Cuda { name: "cuda", backend }) as Box<dyn ConformanceBackend>)
 }
 
@@ -39,6 +43,10 @@ impl ConformanceBackend for Cuda {
 
     fn budget(&self) -> Budget {
         Budget { cases: 40_000, ..Budget::ALL }
+    }
+
+    fn decodes_entropy_of(&self, plan: &DecodePlan) -> bool {
+        self.name == "cuda" && is_fit(plan)
     }
 
     fn decode(&self, jpeg: &[u8], options: &DecodeOptions) -> Result<Image, Error> {
