@@ -50,7 +50,15 @@ export interface Request {
 export const worker = new IsopelWorker({ threads: 1 });
 
 export async function decode(name: DecoderName, file: Blob, request: Request): Promise<Picture> {
-  return name === 'browser' ? decodeByBrowser(file, request) : decodeByIsopel(name, file, request);
+  return inTurn(() => (name === 'browser' ? decodeByBrowser(file, request) : decodeByIsopel(name, file, request)));
+}
+
+/** What is measured is done alone: no time is spent waiting for others. */
+let before: Promise<unknown> = Promise.resolve();
+function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const result = before.then(work);
+  before = result.catch(() => undefined);
+  return result;
 }
 
 /**
@@ -58,7 +66,8 @@ export async function decode(name: DecoderName, file: Blob, request: Request): P
  * measure it.
  */
 export async function gpuTimes(file: Blob, request: Request, route: Route): Promise<GpuTimes | undefined> {
-  return worker.profile(file, { ...request, entropy: route === 'webgpu-whole' ? 'gpu' : 'cpu' });
+  const entropy = route === 'webgpu-whole' ? 'gpu' : 'cpu';
+  return inTurn(() => worker.profile(file, { ...request, entropy }));
 }
 
 /** Whether there is a WebGPU adapter, and which. */

@@ -118,6 +118,10 @@ export class PictureTab {
       this.#picker.resize(first.picture.width, first.picture.height);
     }
     await this.#showRegion(this.#picker.region);
+    // A measurement that nobody waits for would delay the decode that somebody does.
+    if (load !== this.#load) {
+      return;
+    }
     const passes = await passesOf(file, this.#request, decoded);
     if (load === this.#load) {
       block('passes').replaceChildren(...passes);

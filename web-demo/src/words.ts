@@ -24,7 +24,7 @@ const PROCESSES: Record<string, string> = {
 export const ROUTES: Record<Route, string> = {
   wasm: 'all of it in WebAssembly',
   webgpu: 'entropy in WebAssembly, the rest on the GPU',
-  'webgpu-whole': 'all of it on the GPU, entropy too',
+  'webgpu-whole': 'all of it on the GPU',
 };
 
 export function factsOf(header: Header & Scans, bytes: number): [string, string][] {
