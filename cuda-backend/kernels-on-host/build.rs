@@ -18,7 +18,7 @@ fn main() {
     kernels.flag("-fsanitize=thread").flag("-fsanitize-recover=all");
     kernels.flag("-fsanitize=shift,signed-integer-overflow,integer-divide-by-zero,bounds,alignment,bool,enum");
     kernels.flag_if_supported("-Wno-unknown-pragmas").flag_if_supported("-Wno-tsan");
-    let stems = ["entropy", "reconstruct", "write_pixels", "misuse"];
+    let stems = ["entropy", "candidates", "reconstruct", "write_pixels", "misuse"];
     kernels.files(stems.map(|stem| format!("emulator/kernels/{stem}.cpp")));
     kernels.compile("kernels_on_host");
 }

@@ -33,7 +33,7 @@ use finish::{Decoding, Finished, QueuedWave};
 use kernels::Kernels;
 use packed::SpareCoefficients;
 use prepare::StagedImage;
-use wave::{Grids, Member, Wave};
+use wave::{Grids, MAX_CANDIDATES_DATA, Member, Synchronisation, Wave};
 
 /// What decodes waves.
 #[derive(Debug)]
@@ -81,12 +81,12 @@ enum Looked {
     Staged(Box<(CpuJob, StagedImage)>),
 }
 
-/// Bytes of a subsequence, by bytes of the files that are decoded together: few short ones would leave a device idle,
-/// and many of them take more work.
+/// Bytes of a subsequence, by bytes of the files that are decoded together: few would leave a device idle, and many short
+/// ones take more work.
 fn subsequence_bytes(files: usize) -> u32 {
     match files {
-        0..0x8_0000 => 32,
-        0x8_0000..0x80_0000 => 64,
+        0..MAX_CANDIDATES_DATA => 48,
+        MAX_CANDIDATES_DATA..0x80_0000 => 64,
         _ => 128,
     }
 }
@@ -293,7 +293,8 @@ impl ExactDecoder {
             .collect();
         let too_long = || crate::error::failed("Huffman tables too long for the kernels");
         let spare = self.spare_waves.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut wave = spare.unwrap_or_default().fill(&members).ok_or_else(too_long)?;
+        let synchronisation = Synchronisation::for_data(end - first);
+        let mut wave = spare.unwrap_or_default().fill(&members, synchronisation).ok_or_else(too_long)?;
         let places = wave.place(end - first);
         let memory = self.memory.lease(places.len)?;
         let parameter = wave.set_address(&places, memory.address());

@@ -73,7 +73,8 @@ macro_rules! kernels {
 
 kernels! {
     kernels_on_host_synchronise kernels_on_host_join_groups kernels_on_host_sum_groups kernels_on_host_scan_totals
-    kernels_on_host_recount kernels_on_host_write_symbols kernels_on_host_dequant_idct
+    kernels_on_host_guess_candidates kernels_on_host_follow_candidates kernels_on_host_link_groups
+    kernels_on_host_choose_records kernels_on_host_recount kernels_on_host_write_symbols kernels_on_host_dequant_idct
     kernels_on_host_write_pixels_exact kernels_on_host_write_pixels
     kernels_on_host_shares_in_order kernels_on_host_misuses
 }

@@ -8,20 +8,25 @@ use std::sync::Arc;
 use cudarc::driver::{result, sys};
 use isopel_core::BackendError;
 
-use super::layout::Wave;
-use super::wave::Grids;
+use super::layout::{self, Wave};
+use super::wave::{Grids, Synchronisation};
 use crate::driver::{Device, Stream};
 use crate::error::{failed, from_driver};
 
 const ENTROPY: &str = include_str!("../../kernels/entropy.ptx");
+const CANDIDATES: &str = include_str!("../../kernels/candidates.ptx");
 const RECONSTRUCT: &str = include_str!("../../kernels/reconstruct.ptx");
 
 /// The loaded kernels.
 #[derive(Debug)]
 pub(super) struct Kernels {
-    _modules: [Module; 2],
+    _modules: [Module; 3],
     synchronise: sys::CUfunction,
     join_groups: sys::CUfunction,
+    guess_candidates: sys::CUfunction,
+    follow_candidates: sys::CUfunction,
+    link_groups: sys::CUfunction,
+    choose_records: sys::CUfunction,
     sum_groups: sys::CUfunction,
     scan_totals: sys::CUfunction,
     recount: sys::CUfunction,
@@ -78,14 +83,21 @@ unsafe impl Sync for Kernels {}
 const THREADS: u32 = 256;
 /// Of those with a thread or warp for each item.
 const WARP: u32 = 32;
+/// Threads that guess the state behind one subsequence.
+const PHASES: u32 = layout::PHASES as u32;
 
 impl Kernels {
     pub(super) fn load(device: &Arc<Device>) -> Result<Kernels, BackendError> {
-        let modules = [Module::load(device, ENTROPY)?, Module::load(device, RECONSTRUCT)?];
-        let [entropy, reconstruct] = &modules;
+        let load = |ptx| Module::load(device, ptx);
+        let modules = [load(ENTROPY)?, load(CANDIDATES)?, load(RECONSTRUCT)?];
+        let [entropy, candidates, reconstruct] = &modules;
         Ok(Kernels {
             synchronise: entropy.function(c"synchronise")?,
             join_groups: entropy.function(c"join_groups")?,
+            guess_candidates: candidates.function(c"guess_candidates")?,
+            follow_candidates: candidates.function(c"follow_candidates")?,
+            link_groups: candidates.function(c"link_groups")?,
+            choose_records: candidates.function(c"choose_records")?,
             sum_groups: entropy.function(c"sum_groups")?,
             scan_totals: entropy.function(c"scan_totals")?,
             recount: entropy.function(c"recount")?,
@@ -104,12 +116,20 @@ impl Kernels {
             // The CPU has read all scans.
             return vec![idct];
         }
-        let mut launches = vec![
-            Launch::new("synchronise", |kernels| kernels.synchronise, grids.groups, THREADS),
-            Launch::new("join_groups", |kernels| kernels.join_groups, grids.groups.div_ceil(WARP), WARP),
-            Launch::new("sum_groups", |kernels| kernels.sum_groups, grids.groups, THREADS),
-            Launch::new("scan_totals", |kernels| kernels.scan_totals, grids.scans, WARP),
-        ];
+        let mut launches = match grids.synchronisation {
+            Synchronisation::Candidates => vec![
+                Launch::new("guess_candidates", |kernels| kernels.guess_candidates, grids.groups * PHASES, THREADS),
+                Launch::new("follow_candidates", |kernels| kernels.follow_candidates, grids.groups * PHASES, THREADS),
+                Launch::new("link_groups", |kernels| kernels.link_groups, grids.groups, THREADS),
+                Launch::new("choose_records", |kernels| kernels.choose_records, grids.groups, THREADS),
+            ],
+            Synchronisation::Rounds => vec![
+                Launch::new("synchronise", |kernels| kernels.synchronise, grids.groups, THREADS),
+                Launch::new("join_groups", |kernels| kernels.join_groups, grids.groups.div_ceil(WARP), WARP),
+                Launch::new("sum_groups", |kernels| kernels.sum_groups, grids.groups, THREADS),
+            ],
+        };
+        launches.push(Launch::new("scan_totals", |kernels| kernels.scan_totals, grids.scans, WARP));
         if grids.recounted > 0 {
             launches.extend([
                 Launch::new("recount", |kernels| kernels.recount, grids.recounted, THREADS),
@@ -178,7 +198,9 @@ mod tests {
 
     #[test]
     fn the_parameter_has_the_size_that_the_kernels_read() {
-        for (ptx, kernel) in [(ENTROPY, "write_symbols"), (RECONSTRUCT, "write_pixels_exact")] {
+        for (ptx, kernel) in
+            [(ENTROPY, "write_symbols"), (CANDIDATES, "choose_records"), (RECONSTRUCT, "write_pixels_exact")]
+        {
             let declared = format!("{kernel}_param_0[{}]", size_of::<Wave>());
             assert!(ptx.contains(&declared), "the PTX's parameter is not {declared}");
         }

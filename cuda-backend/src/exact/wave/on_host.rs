@@ -1,13 +1,14 @@
 //! Waves in the memory of the kernels' emulator, for tests without a device. Kernels may use what the backend would have
 //! uploaded or has room for, and nothing beside it.
 
+mod candidates;
 mod decodes;
 mod passes;
 
 use isopel_core::{Codestream, DecodeOptions, DecodePlan, PackedCoefficients, PixelLayout, pack_coefficients};
 use isopel_kernels_on_host::{Access, Memory, Order, launch};
 
-use super::{Member, Places, Wave, symbol_slots};
+use super::{CANDIDATES, CANDIDATES_BYTES, Member, Places, Synchronisation, Wave, symbol_slots};
 use crate::exact::kernels::{Kernels, Launch};
 use crate::exact::layout;
 use crate::exact::prepare::StagedImage;
@@ -22,6 +23,13 @@ struct HostImage {
 }
 
 impl HostImage {
+    /// Stages a file; `None` as [`staged`](Self::staged).
+    fn of_file(jpeg: &[u8], options: &DecodeOptions, subsequence_bytes: u32) -> Option<Self> {
+        let codestream = Codestream::parse(jpeg, &options.limits).ok()?;
+        let plan = DecodePlan::new(&codestream, options).ok()?;
+        Self::staged(&plan, plan.layout().clone(), subsequence_bytes)
+    }
+
     /// Stages a plan as the backend does. `None` if it is not one for the entropy kernels.
     fn staged(plan: &DecodePlan, layout: PixelLayout, subsequence_bytes: u32) -> Option<Self> {
         let mut data = vec![0; staged_room(plan.codestream().bytes().len())];
@@ -53,7 +61,7 @@ struct HostWave {
 
 impl HostWave {
     /// Uploads images. Their targets begin `misalignment` bytes behind a place where any word could.
-    fn new(images: &[HostImage], misalignment: usize, order: Order) -> Self {
+    fn new(images: &[HostImage], synchronisation: Synchronisation, misalignment: usize, order: Order) -> Self {
         let mut memory = Memory::new();
         let targets: Vec<u64> =
             images.iter().map(|image| allow_target(&mut memory, &image.layout, misalignment)).collect();
@@ -63,7 +71,7 @@ impl HostWave {
             data.extend(own);
         }
         let end = members.last().map_or(0, |last| last.first_byte + last.image.staged.data_len);
-        let mut wave = Wave::default().fill(&members).expect("few tables");
+        let mut wave = Wave::default().fill(&members, synchronisation).expect("few tables");
         let places = wave.place(end);
         let start = memory.allocate(places.len);
         for member in &members {
@@ -144,6 +152,12 @@ impl Wave {
             parts.push((name, place, bytes.len(), access));
         }
         let symbols = self.subsequences * symbol_slots(self.subsequence_bytes) as usize;
+        if self.synchronisation == Synchronisation::Candidates {
+            parts.extend([
+                ("candidates", places.candidates, CANDIDATES_BYTES * self.subsequences, Access::ReadWrite),
+                ("group_links", places.group_links, CANDIDATES * self.groups.len(), Access::ReadWrite),
+            ]);
+        }
         parts.extend([
             ("records", places.records, 16 * self.subsequences, Access::ReadWrite),
             ("totals", places.totals, 16 * self.groups.len(), Access::ReadWrite),

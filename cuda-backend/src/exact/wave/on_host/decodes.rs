@@ -36,6 +36,7 @@ struct Counts {
 /// How kernels run.
 #[derive(Clone, Copy)]
 struct Run {
+    synchronisation: Synchronisation,
     subsequence_bytes: u32,
     misalignment: usize,
     order: Order,
@@ -48,7 +49,9 @@ impl Run {
             1 => Order::Backwards,
             _ => Order::Shuffled(random.below(1 << 16) as u16),
         };
-        Run { subsequence_bytes: 32 << random.below(3), misalignment: random.below(17), order }
+        let synchronisation = [Synchronisation::Rounds, Synchronisation::Candidates][random.below(2)];
+        let subsequence_bytes = [32, 48, 64, 128][random.below(4)];
+        Run { synchronisation, subsequence_bytes, misalignment: random.below(17), order }
     }
 }
 
@@ -91,7 +94,7 @@ fn decode_all(cases: &[Case], run: Run) -> Counts {
 
 /// Decodes one wave; gives the images' flags.
 fn decode_wave(images: &[HostImage], expected: &[(&Case, Vec<u8>)], run: Run) -> Vec<u32> {
-    let mut wave = HostWave::new(images, run.misalignment, run.order);
+    let mut wave = HostWave::new(images, run.synchronisation, run.misalignment, run.order);
     wave.decode();
     let flags = wave.flags();
     for (((case, pixels), &target), &flags) in expected.iter().zip(&wave.targets).zip(&flags) {
@@ -131,8 +134,12 @@ fn random_case(file: &Case, random: &mut Random) -> Option<Case> {
 #[test]
 fn the_corpus_has_the_pixels_of_the_cpu() {
     let cases = corpus_files(1200 * 1200);
-    for (subsequence_bytes, order) in [(32, Order::Shuffled(3)), (64, Order::Backwards), (128, Order::Forwards)] {
-        let counts = decode_all(&cases, Run { subsequence_bytes, misalignment: 0, order });
+    for (synchronisation, subsequence_bytes, order) in [
+        (Synchronisation::Candidates, 48, Order::Shuffled(3)),
+        (Synchronisation::Rounds, 64, Order::Backwards),
+        (Synchronisation::Rounds, 128, Order::Forwards),
+    ] {
+        let counts = decode_all(&cases, Run { synchronisation, subsequence_bytes, misalignment: 0, order });
         assert!(counts.decoded > 120 && counts.packed > 30 && counts.flagged > 5, "{counts:?}");
         assert_eq!(counts.decoded + counts.packed + counts.flagged, cases.len());
     }
@@ -162,8 +169,11 @@ fn files_cut_short_read_nothing_behind_their_data() {
         let end = if whole[end - 1] == 0xFF { end + 1 } else { end };
         Case::whole(&format!("step {step}, cut at {end}"), &[&whole[..end], &[0xFF, 0xD9]].concat())
     });
-    let counts = decode_all(&cases.collect::<Vec<_>>(), Run::new(&mut random));
-    assert_eq!(counts, Counts { flagged: 40, ..Counts::default() });
+    let cases: Vec<Case> = cases.collect();
+    for synchronisation in [Synchronisation::Rounds, Synchronisation::Candidates] {
+        let run = Run { synchronisation, subsequence_bytes: 48, misalignment: 0, order: Order::Forwards };
+        assert_eq!(decode_all(&cases, run), Counts { flagged: 40, ..Counts::default() });
+    }
 }
 
 #[test]
@@ -180,6 +190,8 @@ fn damaged_files_have_the_pixels_of_the_cpu_or_a_flag() {
         Case { jpeg: jpeg.into(), ..file }
     });
     let damaged: Vec<Case> = damaged.collect();
-    let counts = decode_all(&damaged, Run::new(&mut random));
-    assert!(counts.decoded > 30 && counts.flagged > 100 && counts.packed > 30, "{counts:?}");
+    for synchronisation in [Synchronisation::Rounds, Synchronisation::Candidates] {
+        let counts = decode_all(&damaged, Run { synchronisation, ..Run::new(&mut random) });
+        assert!(counts.decoded > 30 && counts.flagged > 100 && counts.packed > 30, "{counts:?}");
+    }
 }
