@@ -24,6 +24,13 @@ struct HostImage {
 }
 
 impl HostImage {
+    /// Stages a file; `None` as [`staged`](Self::staged).
+    fn of_file(jpeg: &[u8], options: &DecodeOptions, subsequence_bytes: u32) -> Option<Self> {
+        let codestream = Codestream::parse(jpeg, &options.limits).ok()?;
+        let plan = DecodePlan::new(&codestream, options).ok()?;
+        Self::staged(&plan, plan.layout().clone(), subsequence_bytes)
+    }
+
     /// Stages a plan as the backend does. `None` if it is not one for the entropy kernels.
     fn staged(plan: &DecodePlan, layout: PixelLayout, subsequence_bytes: u32) -> Option<Self> {
         let mut data = vec![0; staged_room(plan.codestream().bytes().len())];

@@ -13,14 +13,9 @@ fn an_image_with_more_candidates_than_fit_is_flagged() {
     // Every decoder goes round with this byte, each on a way of its own.
     hostile[1000..].fill(0x9D);
     hostile.extend([0xFF, 0xD9]);
-    let options = DecodeOptions::default();
-    let staged = |jpeg: &Vec<u8>| {
-        let codestream = Codestream::parse(jpeg, &options.limits).expect("the header is right");
-        let plan = DecodePlan::new(&codestream, &options).expect("the options fit");
-        HostImage::staged(&plan, plan.layout().clone(), 48).expect("it is for the kernels")
-    };
     for order in [Order::Forwards, Order::Backwards, Order::Shuffled(3)] {
-        let images = [&photo, &hostile, &photo].map(staged);
+        let images =
+            [&photo, &hostile, &photo].map(|jpeg| HostImage::of_file(jpeg, &DecodeOptions::default(), 48).unwrap());
         let mut wave = HostWave::new(&images, Synchronisation::Candidates, 0, order);
         for launch in Kernels::decoding(&wave.wave.grids()) {
             wave.run(launch);

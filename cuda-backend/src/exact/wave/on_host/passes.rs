@@ -34,8 +34,8 @@ struct Passes<'w> {
     records: Vec<Record>,
     prefixes: Vec<Record>,
     flags: u32,
-    /// Whether a group has changed its last state: what follows then depends on the order in which groups ran.
-    came_too_late: bool,
+    /// Whether the states are not known: what follows then depends on the order in which threads ran.
+    is_unsynchronised: bool,
     /// Of the wave: its image, its first subsequence and group, and its image's first header.
     image_index: usize,
     first_subsequence: usize,
@@ -58,7 +58,7 @@ impl<'w> Passes<'w> {
                     records: Vec::new(),
                     prefixes: Vec::new(),
                     flags: 0,
-                    came_too_late: false,
+                    is_unsynchronised: false,
                     image_index,
                     first_subsequence,
                     first_group,
@@ -77,15 +77,15 @@ impl<'w> Passes<'w> {
     fn follow(&mut self, launch: &str, wave: &HostWave) {
         let what = format!("{} after {launch}", self.what);
         match launch {
-            _ if self.came_too_late => (),
+            _ if self.is_unsynchronised => (),
             "synchronise" => {
                 (self.states, self.records) = self.model.synchronise();
                 self.compare_records(wave, &what);
             }
             "join_groups" => {
                 self.flags |= self.model.join_groups(&mut self.states, &mut self.records).0;
-                self.came_too_late = self.flags != 0;
-                if !self.came_too_late {
+                self.is_unsynchronised = self.flags != 0;
+                if !self.is_unsynchronised {
                     self.compare_records(wave, &what);
                 }
             }
@@ -94,7 +94,10 @@ impl<'w> Passes<'w> {
                 let flags;
                 (self.states, self.records, flags) = self.model.link_candidates();
                 self.flags |= flags.0;
-                if self.flags == 0 {
+                // The kernels may run out of room a little earlier than the model.
+                let found = wave.flags()[self.image_index] & Flags::UNSYNCHRONISED;
+                self.is_unsynchronised = (self.flags | found) != 0;
+                if !self.is_unsynchronised {
                     self.compare_records(wave, &what);
                     self.compare_totals(wave, &what);
                 }
@@ -210,7 +213,7 @@ fn compare(
     for (image, (&found, (name, _))) in flags.iter().zip(files).enumerate() {
         let of_image = scans.iter().filter(|scan| scan.image_index == image);
         let expected = of_image.clone().fold(0, |flags, scan| flags | scan.flags);
-        if of_image.clone().any(|scan| scan.came_too_late) {
+        if of_image.clone().any(|scan| scan.is_unsynchronised) {
             assert_ne!(found & Flags::UNSYNCHRONISED, 0, "{name}: flags {found}");
         } else {
             assert_eq!(found, expected, "{name}: flags");
@@ -256,14 +259,16 @@ fn damaged(file: &File, random: &mut Random) -> File {
 #[test]
 fn damage_has_the_models_flags() {
     let mut random = Random::new(random::seed(46));
-    let mut unflagged = 0;
+    let options = DecodeOptions::default();
     let files = [samples(), with_shared_tables()].concat();
-    let (rounds, candidates) = (Synchronisation::Rounds, Synchronisation::Candidates);
-    for (synchronisation, subsequence_bytes) in [(rounds, 32), (rounds, 128), (candidates, 64)] {
+    let mut unflagged = 0;
+    for (subsequence_bytes, synchronisation) in
+        [(32, Synchronisation::Rounds), (48, Synchronisation::Candidates), (128, Synchronisation::Rounds)]
+    {
         let files: Vec<File> = files.iter().map(|file| damaged(file, &mut random)).collect();
-        unflagged += compare(&files, &DecodeOptions::default(), synchronisation, subsequence_bytes, Order::Shuffled(9));
+        unflagged += compare(&files, &options, synchronisation, subsequence_bytes, Order::Shuffled(9));
     }
-    assert!(unflagged < 3 * files.len() / 2, "only few of the {unflagged} have a flag");
+    assert!(unflagged < 3 * files.len() / 2, "{unflagged} have no flag");
 }
 
 #[test]
