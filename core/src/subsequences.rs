@@ -9,7 +9,8 @@
 //! The passes:
 //!
 //! 1. [`synchronise`](Model::synchronise): each group of subsequences finds the states between them.
-//! 2. [`join_groups`](Model::join_groups): the same across groups.
+//! 2. [`join_groups`](Model::join_groups): the same across groups. Of little data, 1 and 2 would leave most of a device
+//!    idle for long; there [`link_candidates`](Model::link_candidates) comes to the same in fewer steps and more work.
 //! 3. [`scan`](Model::scan): blocks and DC predictions before each subsequence. Where the tables do not tell the blocks
 //!    of an MCU apart, [`recount`](Model::recount) finds the DC differences once the number of blocks is known.
 //! 4. [`write`](Model::write): coefficients in the form of [`PackedCoefficients`](crate::PackedCoefficients), and flags.
@@ -27,6 +28,12 @@ pub use tables::{Entry, LookupTable};
 
 /// Subsequences that one workgroup synchronises.
 pub const GROUP: usize = 256;
+
+/// Blocks of an MCU that [`Model::link_candidates`] tells apart at most.
+pub const PHASES: usize = 8;
+
+/// Room for candidates behind a subsequence: first a guess for each phase, then others; the last stays free.
+pub const CANDIDATES: usize = 32;
 
 /// Words for the symbols of a subsequence, which start at its index times this. They can't be too few: a symbol has 2 bits
 /// at least, but for DC in blocks of 64, which have 127; and the last block goes on past the end.

@@ -236,7 +236,9 @@ write_symbols(const __grid_constant__ Wave wave) {
     u32 first_of_block = 0, flags = 0;
     while (block < blocks && (!is_past_end || (is_own && zigzag != 0))) {
         const u32 bits = reader.peek();
-        const u32 entry = codes.entry(bits, zigzag, phase);
+        // Kept from symbol to symbol, they would be two registers too many.
+        const Tables tables = codes.of_block(phase);
+        const u32 entry = codes.entry(bits, zigzag == 0 ? tables.dc : tables.ac);
         const u32 advance = advance_of(entry), next = zigzag + advance;
         if (advance == 0 || (next > 64 && advance != 64)) {
             // Nothing that follows makes it right. Also, symbols might need more slots than there are.

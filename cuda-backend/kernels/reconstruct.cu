@@ -3,25 +3,43 @@
 
 #include "shared/wave.cuh"
 
-constexpr u32 LANES = 8;    // threads of a block of 8x8 samples
-constexpr u32 ROW = 9;      // words of a row in shared memory, so that columns do not meet in one bank
+constexpr u32 LANES = 8;            // threads of a block of 8x8 samples
+constexpr u32 BLOCK_WORDS = 40;     // of a block in shared memory: 32, and 8 so that blocks do not meet in one bank
 
 __device__ inline int wrap16(int value) {
     return (short)value;
 }
 
-// Drops fractional bits with rounding and saturates to 16 bits.
-template <int BITS>
-__device__ inline int descale(int value) {
-    return min(max((value + (1 << (BITS - 1))) >> BITS, -32768), 32767);
+// Saturates both to 16 bits: `high` above `low`.
+__device__ inline u32 pack_saturated16(int high, int low) {
+    u32 packed;
+#ifdef __CUDACC__
+    asm("cvt.pack.sat.s16.s32 %0, %1, %2;" : "=r"(packed) : "r"(high), "r"(low));
+#else
+    // The same where tests run the kernels on the CPU.
+    packed = ((u32)min(max(low, -32768), 32767) & 0xffff) | (u32)min(max(high, -32768), 32767) << 16;
+#endif
+    return packed;
 }
 
-// The one-dimensional transform. Sums wrap: they are unsigned until they are descaled.
+// Saturates both to bytes: `high` << 8 | `low`, with the lower half of `upper` above.
+__device__ inline u32 pack_saturated(int high, int low, u32 upper) {
+    u32 packed;
+#ifdef __CUDACC__
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(packed) : "r"(high), "r"(low), "r"(upper));
+#else
+    packed = (u32)min(max(low, 0), 255) | (u32)min(max(high, 0), 255) << 8 | upper << 16;
+#endif
+    return packed;
+}
+
+// The one-dimensional transform, with as many fractional bits left as are to be dropped with rounding. Sums wrap: they are
+// unsigned until then.
 template <int BITS>
 __device__ inline void transform(int (&v)[8]) {
     const u32 v0 = wrap16(v[0] + v[4]), v1 = wrap16(v[0] - v[4]);
     const u32 t3 = (u32)(v[2] * 10703) + (u32)(v[6] * 4433), t2 = (u32)(v[2] * 4433) - (u32)(v[6] * 10704);
-    const u32 t0 = v0 << 13, t1 = v1 << 13;
+    const u32 t0 = (v0 << 13) + (1u << (BITS - 1)), t1 = (v1 << 13) + (1u << (BITS - 1));
     const u32 even0 = t0 + t3, even3 = t0 - t3, even1 = t1 + t2, even2 = t1 - t2;
     const int z3 = wrap16(v[7] + v[3]), z4 = wrap16(v[5] + v[1]);
     const u32 sum3 = (u32)(z4 * 9633) - (u32)(z3 * 6436), sum4 = (u32)(z3 * 9633) + (u32)(z4 * 6437);
@@ -29,38 +47,37 @@ __device__ inline void transform(int (&v)[8]) {
     const u32 b = sum4 - (u32)(v[5] * 4176) - (u32)(v[3] * 20995);
     const u32 c = sum3 - (u32)(v[5] * 20995) + (u32)(v[3] * 4177);
     const u32 d = sum4 - (u32)(v[7] * 7373) + (u32)(v[1] * 4926);
-    v[0] = descale<BITS>((int)(even0 + d));
-    v[1] = descale<BITS>((int)(even1 + c));
-    v[2] = descale<BITS>((int)(even2 + b));
-    v[3] = descale<BITS>((int)(even3 + a));
-    v[4] = descale<BITS>((int)(even3 - a));
-    v[5] = descale<BITS>((int)(even2 - b));
-    v[6] = descale<BITS>((int)(even1 - c));
-    v[7] = descale<BITS>((int)(even0 - d));
-}
-
-__device__ inline u32 sample_of(int value) {
-    return (u32)(min(max(value, -128), 127) + 128);
+    v[0] = (int)(even0 + d) >> BITS;
+    v[1] = (int)(even1 + c) >> BITS;
+    v[2] = (int)(even2 + b) >> BITS;
+    v[3] = (int)(even3 + a) >> BITS;
+    v[4] = (int)(even3 - a) >> BITS;
+    v[5] = (int)(even2 - b) >> BITS;
+    v[6] = (int)(even1 - c) >> BITS;
+    v[7] = (int)(even0 - d) >> BITS;
 }
 
 __device__ inline u32 four_samples_of(const int *v) {
-    return sample_of(v[0]) | sample_of(v[1]) << 8 | sample_of(v[2]) << 16 | sample_of(v[3]) << 24;
+    return pack_saturated(v[1] + 128, v[0] + 128, pack_saturated(v[3] + 128, v[2] + 128, 0));
 }
 
-// Dequantisation and inverse DCT. Eight threads share a block: first each scatters some of its coefficients, then each
-// transforms a column, then a row, and stores 8 samples. All eight are of one warp.
+// Two values of 16 bits of a word.
+__device__ inline void unpack16(u32 word, int &low, int &high) {
+    low = (short)word;
+    high = (int)word >> 16;
+}
+
+// Dequantisation and inverse DCT. Eight threads share a block: first each scatters some of its coefficients, column by
+// column, then each transforms a column, then a row, and stores 8 samples. All eight are of one warp.
 extern "C" __global__ void __launch_bounds__(IDCT_BLOCKS * LANES)
 dequant_idct(const __grid_constant__ Wave wave) {
-    __shared__ int values[IDCT_BLOCKS * 8 * ROW];
+    __shared__ uint4 values[IDCT_BLOCKS * BLOCK_WORDS / 4];
     const Component component = wave.components[wave.idct_groups[blockIdx.x]];
     const u32 in_group = threadIdx.x / LANES, part = threadIdx.x % LANES;
     const u32 block = (blockIdx.x - component.first_group) * IDCT_BLOCKS + in_group;
     const bool exists = block < component.block_columns * component.block_rows && wave.flags[component.image] == 0;
-    int *own = values + in_group * 8 * ROW;
-#pragma unroll
-    for (u32 row = 0; row < 8; row++) {
-        own[row * ROW + part] = 0;
-    }
+    uint4 *own = values + in_group * (BLOCK_WORDS / 4);
+    own[part] = make_uint4(0, 0, 0, 0);
     __syncwarp();
     bool below_first_row = false;
     if (exists) {
@@ -69,37 +86,43 @@ dequant_idct(const __grid_constant__ Wave wave) {
         for (u32 index = part; index < header.y; index += LANES) {
             const u32 symbol = symbols[index];
             const u32 quantizer = wave.quant[component.quant + (symbol & 63)];
-            const u32 natural = quantizer >> 16;
-            own[(natural >> 3) * ROW + (natural & 7)] = wrap16(((int)symbol >> 16) * (int)(quantizer & 0xffff));
-            below_first_row |= natural >= 8;
+            const u32 row = quantizer >> 19, column = quantizer >> 16 & 7;
+            ((u16 *)own)[column * 8 + row] = (u16)((symbol >> 16) * quantizer);
+            below_first_row |= row > 0;
         }
     }
     const u32 first_lane = (threadIdx.x % WARP) & ~(LANES - 1);
     const bool has_more = (__ballot_sync(ALL_LANES, below_first_row) >> first_lane & 0xff) != 0;
     __syncwarp();
+    const uint4 column = own[part];
+    __syncwarp();
     int v[8];
+    u32 rows[4];        // pairs of rows
     if (has_more) {
-#pragma unroll
-        for (u32 row = 0; row < 8; row++) {
-            v[row] = own[row * ROW + part];
-        }
+        unpack16(column.x, v[0], v[1]);
+        unpack16(column.y, v[2], v[3]);
+        unpack16(column.z, v[4], v[5]);
+        unpack16(column.w, v[6], v[7]);
         transform<11>(v);
+#pragma unroll
+        for (u32 pair = 0; pair < 4; pair++) {
+            rows[pair] = pack_saturated16(v[2 * pair + 1], v[2 * pair]);
+        }
     } else {
         // The short way of blocks with nothing but a first row wraps where the long way saturates.
-        const int value = wrap16(own[part] << 2);
-#pragma unroll
-        for (u32 row = 0; row < 8; row++) {
-            v[row] = value;
-        }
+        const u32 value = column.x << 2 & 0xffff;
+        rows[0] = rows[1] = rows[2] = rows[3] = value | value << 16;
     }
 #pragma unroll
-    for (u32 row = 0; row < 8; row++) {
-        own[row * ROW + part] = v[row];
+    for (u32 pair = 0; pair < 4; pair++) {
+        ((u32 *)own)[pair * 8 + part] = rows[pair];
     }
     __syncwarp();
+    const uint4 left = own[part / 2 * 2], right = own[part / 2 * 2 + 1];
+    const u32 columns[8] = {left.x, left.y, left.z, left.w, right.x, right.y, right.z, right.w};
 #pragma unroll
-    for (u32 column = 0; column < 8; column++) {
-        v[column] = own[part * ROW + column];
+    for (u32 index = 0; index < 8; index++) {
+        v[index] = part % 2 == 0 ? (int)(short)columns[index] : (int)columns[index] >> 16;
     }
     transform<18>(v);
     if (exists) {
@@ -359,13 +382,6 @@ __device__ inline Eight eight_upsampled(const Six &sums) {
         pixels.pairs[2 * half + 1] = (near + right + 0x00070007) >> 4 & TWO_BYTES;
     }
     return pixels;
-}
-
-// Saturates both to bytes: `high` << 8 | `low`, with the lower half of `upper` above.
-__device__ inline u32 pack_saturated(int high, int low, u32 upper) {
-    u32 packed;
-    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(packed) : "r"(high), "r"(low), "r"(upper));
-    return packed;
 }
 
 // A pixel's channels, not yet saturated.

@@ -38,7 +38,7 @@ use packed::SpareCoefficients;
 use stage::StagedJob;
 use tables::KnownTables;
 use turns::{Turn, Turns};
-use wave::{Grids, Member, Wave};
+use wave::{Grids, Member, Synchronisation, Wave};
 
 /// What decodes waves.
 #[derive(Debug)]
@@ -203,7 +203,7 @@ impl ExactDecoder {
             self.upload(wave, staged, stream)?;
         // SAFETY: all that the parameter names lies in `memory`, which is leased until the events below, and was
         // uploaded on this stream.
-        unsafe { self.kernels.launch(&self.kernels.decoding(&grids), &parameter, stream) }?;
+        unsafe { self.kernels.launch(&Kernels::decoding(&grids), &parameter, stream) }?;
         memory.download_range(&descriptions, flags_at, flags, flags_len, stream)?;
         let decoded = Arc::new(stream.record()?);
 
@@ -215,7 +215,7 @@ impl ExactDecoder {
         }
         // SAFETY: as above, and the stream is behind the decoding. Whoever made the targets vouched for them, owned ones
         // are kept until the fence's event, and their size was checked against the layout that the outputs come from.
-        unsafe { self.kernels.launch(&[self.kernels.writing(&grids)], &parameter, &writer) }?;
+        unsafe { self.kernels.launch(&[Kernels::writing(&grids)], &parameter, &writer) }?;
         let written = Arc::new(writer.record()?);
         memory.guard(vec![written.clone()]);
         Ok(Decoding { decoded, written, descriptions, flags_at })
@@ -234,7 +234,8 @@ impl ExactDecoder {
             })
             .collect();
         let spare = self.spare_waves.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        LaidOut { wave: spare.unwrap_or_default().fill(&members), data: first..end }
+        let synchronisation = Synchronisation::for_data(end - first);
+        LaidOut { wave: spare.unwrap_or_default().fill(&members, synchronisation), data: first..end }
     }
 
     /// Queues a wave's upload.

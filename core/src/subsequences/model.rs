@@ -1,5 +1,7 @@
 //! The passes in plain Rust: what every kernel must come to.
 
+mod candidates;
+
 use super::staging::{Irregular, StagedPlan, StagedScan};
 use super::tables::LookupTable;
 use super::{GROUP, symbol_slots};
@@ -405,13 +407,22 @@ mod tests {
     use crate::limits::Limits;
     use crate::{Codestream, DecodeOptions};
 
-    fn sample(name: &str) -> Vec<u8> {
+    pub(super) fn sample(name: &str) -> Vec<u8> {
         std::fs::read(format!("{}/../samples/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
     }
 
     fn with_plan<T>(bytes: &[u8], options: &DecodeOptions, then: impl FnOnce(&DecodePlan) -> T) -> T {
         let codestream = Codestream::parse(bytes, &Limits::default()).unwrap();
         then(&DecodePlan::new(&codestream, options).unwrap())
+    }
+
+    /// A model of a file's first scan.
+    pub(super) fn with_model<T>(bytes: &[u8], subsequence_bytes: u32, then: impl FnOnce(&Model) -> T) -> T {
+        with_plan(bytes, &DecodeOptions::default(), |plan| {
+            let mut data = vec![0; StagedPlan::max_data_len(plan)];
+            let staged = StagedPlan::stage(plan, subsequence_bytes, &mut data).unwrap();
+            then(&Model::new(plan, &staged, &staged.scans[0], &data))
+        })
     }
 
     /// Whether a file of one scan gives the symbols that the serial decoder gives; `None` if it is flagged.

@@ -41,6 +41,11 @@ struct BitReader {
     }
 };
 
+// The tables of a block, as `Scan::tables` has them.
+struct Tables {
+    u32 dc, ac;
+};
+
 // The tables of a scan. Two pairs, which nearly all files do with, are chosen from in registers.
 struct Codes {
     const u16 *entries;
@@ -55,17 +60,18 @@ struct Codes {
           ac1(scan.tables[3]), pair_of_block(scan.pair_of_block), period(scan.period), has_more_pairs(scan.pairs > 2),
           tables(scan.tables) {}
 
+    // The tables of a block, by its place in the period.
+    __device__ Tables of_block(u32 phase) const {
+        const u32 pair = pair_of_block >> 2 * phase & 3;
+        if (has_more_pairs) {
+            return {tables[2 * pair], tables[2 * pair + 1]};
+        }
+        return pair == 0 ? Tables{dc0, ac0} : Tables{dc1, ac1};
+    }
+
     // What the next bits stand for: bits of code and value (5) | advance of the zigzag index << 5 (7) | bits of the
     // value << 12 (4). No code: 1 bit, no advance.
-    __device__ u32 entry(u32 bits, u32 zigzag, u32 phase) const {
-        const u32 pair = pair_of_block >> 2 * phase & 3;
-        u32 table;
-        if (has_more_pairs) {
-            table = tables[2 * pair + (zigzag != 0)];
-        } else {
-            const u32 first = zigzag == 0 ? dc0 : ac0, second = zigzag == 0 ? dc1 : ac1;
-            table = pair == 0 ? first : second;
-        }
+    __device__ u32 entry(u32 bits, u32 table) const {
         const u32 direct_from = table & 0x1ffff, top = bits >> 16;
         const u32 index = top < direct_from ? bits >> (32 - LOOKAHEAD) : top - direct_from + (1u << LOOKAHEAD);
         return entries[(table >> 17 << 6) + index];
@@ -143,9 +149,10 @@ __device__ inline Record count(
     u32 in_mcu = KNOWS_BLOCK ? block % scan.blocks_per_mcu : phase;
     const u32 blocks_per_mcu = scan.blocks_per_mcu, part_of_block = scan.part_of_block;
     int dc0 = 0, dc1 = 0, dc2 = 0, dc3 = 0;
+    Tables tables = codes.of_block(phase);
     while (left > 0) {
         const u32 bits = reader.peek();
-        const u32 entry = codes.entry(bits, zigzag, phase);
+        const u32 entry = codes.entry(bits, zigzag == 0 ? tables.dc : tables.ac);
         if (zigzag == 0) {
             const int value = value_of(bits, entry);
             const u32 part = part_of_block >> 2 * (KNOWS_BLOCK ? in_mcu : phase) & 3;
@@ -161,6 +168,7 @@ __device__ inline Record count(
             zigzag = 0;
             blocks++;
             phase = phase + 1 == codes.period ? 0 : phase + 1;
+            tables = codes.of_block(phase);
             if (KNOWS_BLOCK) {
                 in_mcu = in_mcu + 1 == blocks_per_mcu ? 0 : in_mcu + 1;
             }

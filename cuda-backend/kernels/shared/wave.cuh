@@ -10,6 +10,9 @@ typedef unsigned long long u64;
 
 // Subsequences that one block of threads synchronises.
 constexpr u32 GROUP = 256;
+// Blocks of an MCU that are guessed at most, and room for the candidates behind a subsequence.
+constexpr u32 PHASES = 8;
+constexpr u32 CANDIDATES = 32;
 // Blocks of 8x8 samples that one block of threads transforms.
 constexpr u32 IDCT_BLOCKS = 32;
 // Pixels of a tile, which one block of threads writes.
@@ -116,6 +119,18 @@ typedef uint4 Record;
 constexpr u32 STATE = 0x7fff;
 constexpr u32 STARTS_SEGMENT = 0x80000000u;
 
+// The states that may be behind a subsequence, first the guesses, and what came of the candidates before it.
+struct Candidates {
+    u16 states[CANDIDATES];         // NO_STATE where there is none
+    u8 links[CANDIDATES];           // of each candidate before, the one behind that it leads to, or LOST
+    u32 count;                      // of states, places of guesses included; more than fit if some were lost
+    u32 reserved[3];
+    Record records[CANDIDATES];     // of the subsequence, by candidate before it
+};
+constexpr u32 NO_STATE = 0xffff;
+// No candidate: the last place stays free.
+constexpr u32 LOST = CANDIDATES - 1;
+
 // The parameter of all kernels: addresses and numbers.
 struct Wave {
     const u32 *data;
@@ -127,6 +142,8 @@ struct Wave {
     Record *records;        // of subsequences
     Record *totals;         // of groups
     Record *prefixes;       // what lies before each group
+    Candidates *candidates; // of subsequences, in waves that use them
+    u8 *group_links;        // of groups, CANDIDATES each: the links of its subsequences together
     Header *headers;
     u32 *symbols;
     u32 *flags;             // of images

@@ -8,20 +8,25 @@ use std::sync::Arc;
 use cudarc::driver::{result, sys};
 use isopel_core::BackendError;
 
-use super::layout::Wave;
-use super::wave::Grids;
+use super::layout::{self, Wave};
+use super::wave::{Grids, Synchronisation};
 use crate::driver::{Device, Stream};
 use crate::error::{failed, from_driver};
 
 const ENTROPY: &str = include_str!("../../kernels/entropy.ptx");
+const CANDIDATES: &str = include_str!("../../kernels/candidates.ptx");
 const RECONSTRUCT: &str = include_str!("../../kernels/reconstruct.ptx");
 
 /// The loaded kernels.
 #[derive(Debug)]
 pub(super) struct Kernels {
-    _modules: [Module; 2],
+    _modules: [Module; 3],
     synchronise: sys::CUfunction,
     join_groups: sys::CUfunction,
+    guess_candidates: sys::CUfunction,
+    follow_candidates: sys::CUfunction,
+    link_groups: sys::CUfunction,
+    choose_records: sys::CUfunction,
     sum_groups: sys::CUfunction,
     scan_totals: sys::CUfunction,
     recount: sys::CUfunction,
@@ -78,14 +83,21 @@ unsafe impl Sync for Kernels {}
 const THREADS: u32 = 256;
 /// Of those with a thread or warp for each item.
 const WARP: u32 = 32;
+/// Threads that guess the state behind one subsequence.
+const PHASES: u32 = layout::PHASES as u32;
 
 impl Kernels {
     pub(super) fn load(device: &Arc<Device>) -> Result<Kernels, BackendError> {
-        let modules = [Module::load(device, ENTROPY)?, Module::load(device, RECONSTRUCT)?];
-        let [entropy, reconstruct] = &modules;
+        let load = |ptx| Module::load(device, ptx);
+        let modules = [load(ENTROPY)?, load(CANDIDATES)?, load(RECONSTRUCT)?];
+        let [entropy, candidates, reconstruct] = &modules;
         Ok(Kernels {
             synchronise: entropy.function(c"synchronise")?,
             join_groups: entropy.function(c"join_groups")?,
+            guess_candidates: candidates.function(c"guess_candidates")?,
+            follow_candidates: candidates.function(c"follow_candidates")?,
+            link_groups: candidates.function(c"link_groups")?,
+            choose_records: candidates.function(c"choose_records")?,
             sum_groups: entropy.function(c"sum_groups")?,
             scan_totals: entropy.function(c"scan_totals")?,
             recount: entropy.function(c"recount")?,
@@ -98,33 +110,40 @@ impl Kernels {
     }
 
     /// Launches that decode a wave to samples of its components, in their order.
-    pub(super) fn decoding(&self, grids: &Grids) -> Vec<Launch> {
-        let launch = |name, function, blocks, threads| Launch { name, function, blocks, threads };
-        let idct = launch("dequant_idct", self.dequant_idct, grids.idct, THREADS);
+    pub(super) fn decoding(grids: &Grids) -> Vec<Launch> {
+        let idct = Launch::new("dequant_idct", |kernels| kernels.dequant_idct, grids.idct, THREADS);
         if grids.groups == 0 {
             // The CPU has read all scans.
             return vec![idct];
         }
-        let mut launches = vec![
-            launch("synchronise", self.synchronise, grids.groups, THREADS),
-            launch("join_groups", self.join_groups, grids.groups.div_ceil(WARP), WARP),
-            launch("sum_groups", self.sum_groups, grids.groups, THREADS),
-            launch("scan_totals", self.scan_totals, grids.scans, WARP),
-        ];
+        let mut launches = match grids.synchronisation {
+            Synchronisation::Candidates => vec![
+                Launch::new("guess_candidates", |kernels| kernels.guess_candidates, grids.groups * PHASES, THREADS),
+                Launch::new("follow_candidates", |kernels| kernels.follow_candidates, grids.groups * PHASES, THREADS),
+                Launch::new("link_groups", |kernels| kernels.link_groups, grids.groups, THREADS),
+                Launch::new("choose_records", |kernels| kernels.choose_records, grids.groups, THREADS),
+            ],
+            Synchronisation::Rounds => vec![
+                Launch::new("synchronise", |kernels| kernels.synchronise, grids.groups, THREADS),
+                Launch::new("join_groups", |kernels| kernels.join_groups, grids.groups.div_ceil(WARP), WARP),
+                Launch::new("sum_groups", |kernels| kernels.sum_groups, grids.groups, THREADS),
+            ],
+        };
+        launches.push(Launch::new("scan_totals", |kernels| kernels.scan_totals, grids.scans, WARP));
         if grids.recounted > 0 {
             launches.extend([
-                launch("recount", self.recount, grids.recounted, THREADS),
-                launch("sum_groups, again", self.sum_groups, grids.groups, THREADS),
-                launch("scan_totals, again", self.scan_totals, grids.scans, WARP),
+                Launch::new("recount", |kernels| kernels.recount, grids.recounted, THREADS),
+                Launch::new("sum_groups, again", |kernels| kernels.sum_groups, grids.groups, THREADS),
+                Launch::new("scan_totals, again", |kernels| kernels.scan_totals, grids.scans, WARP),
             ]);
         }
-        launches.extend([launch("write_symbols", self.write_symbols, grids.groups, THREADS), idct]);
+        launches.extend([Launch::new("write_symbols", |kernels| kernels.write_symbols, grids.groups, THREADS), idct]);
         launches
     }
 
     /// The launch that writes the pixels of all images that have no flag.
-    pub(super) fn writing(&self, grids: &Grids) -> Launch {
-        Launch { name: "write_pixels_exact", function: self.write_pixels, blocks: grids.tiles, threads: THREADS }
+    pub(super) fn writing(grids: &Grids) -> Launch {
+        Launch::new("write_pixels_exact", |kernels| kernels.write_pixels, grids.tiles, THREADS)
     }
 
     /// Queues kernels.
@@ -141,7 +160,14 @@ impl Kernels {
                 // SAFETY: every kernel's one parameter is a `Wave`, which the call copies; the caller vouches for what
                 // it points to.
                 unsafe {
-                    result::launch_kernel(function, (blocks, 1, 1), (threads, 1, 1), 0, stream.raw(), &mut arguments)
+                    result::launch_kernel(
+                        function(self),
+                        (blocks, 1, 1),
+                        (threads, 1, 1),
+                        0,
+                        stream.raw(),
+                        &mut arguments,
+                    )
                 }?;
             }
             Ok(())
@@ -153,10 +179,17 @@ impl Kernels {
 /// One kernel to start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Launch {
+    /// The kernel, and behind a comma which time it is started.
     pub(super) name: &'static str,
-    function: sys::CUfunction,
-    blocks: u32,
-    threads: u32,
+    function: fn(&Kernels) -> sys::CUfunction,
+    pub(super) blocks: u32,
+    pub(super) threads: u32,
+}
+
+impl Launch {
+    fn new(name: &'static str, function: fn(&Kernels) -> sys::CUfunction, blocks: u32, threads: u32) -> Self {
+        Launch { name, function, blocks, threads }
+    }
 }
 
 #[cfg(test)]
@@ -165,7 +198,9 @@ mod tests {
 
     #[test]
     fn the_parameter_has_the_size_that_the_kernels_read() {
-        for (ptx, kernel) in [(ENTROPY, "write_symbols"), (RECONSTRUCT, "write_pixels_exact")] {
+        for (ptx, kernel) in
+            [(ENTROPY, "write_symbols"), (CANDIDATES, "choose_records"), (RECONSTRUCT, "write_pixels_exact")]
+        {
             let declared = format!("{kernel}_param_0[{}]", size_of::<Wave>());
             assert!(ptx.contains(&declared), "the PTX's parameter is not {declared}");
         }

@@ -3,6 +3,9 @@
 
 /// Subsequences that one block of threads synchronises.
 pub(super) const GROUP: usize = isopel_core::subsequences::GROUP;
+/// Guesses of the state behind a subsequence, and all candidates for it.
+pub(super) const PHASES: usize = isopel_core::subsequences::PHASES;
+pub(super) const CANDIDATES: usize = isopel_core::subsequences::CANDIDATES;
 /// Blocks of 8x8 samples that one block of threads transforms.
 pub(super) const IDCT_BLOCKS: usize = 32;
 /// Pixels of a tile.
@@ -104,6 +107,9 @@ pub(super) struct Output {
     pub(super) reserved: u32,
 }
 
+/// Bytes of a subsequence's `Candidates`, which only kernels write and read.
+pub(super) const CANDIDATES_BYTES: usize = (2 + 1 + 16) * CANDIDATES + 16;
+
 /// The parameter of all kernels. Addresses of the device.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -117,6 +123,8 @@ pub(super) struct Wave {
     pub(super) records: u64,
     pub(super) totals: u64,
     pub(super) prefixes: u64,
+    pub(super) candidates: u64,
+    pub(super) group_links: u64,
     pub(super) headers: u64,
     pub(super) symbols: u64,
     pub(super) flags: u64,
@@ -146,7 +154,7 @@ macro_rules! words {
     )*};
 }
 
-words!(u16, u32, Segment, Group, Scan, Component, Output);
+words!(u16, u32, Segment, Group, Scan, Component, Output, Wave);
 
 /// The bytes of numbers.
 pub(super) fn bytes_of<T: Words>(items: &[T]) -> &[u8] {
@@ -217,7 +225,7 @@ mod tests {
         assert_twins!(Output, "Output": target, stride, first_tile, tiles_across, width, rows, bytes_per_pixel, origin_x,
             origin_y, across_x, across_y, down_x, down_y, color, channels, component, image, reserved);
         assert_twins!(Wave, "Wave": data, entries, scans, segments, groups, recounted, records, totals, prefixes,
-            headers, symbols, flags, components, idct_groups, quant, outputs, tiles, subsequence_bytes, group_count,
+            candidates, group_links, headers, symbols, flags, components, idct_groups, quant, outputs, tiles, subsequence_bytes, group_count,
             scan_count, image_count);
     }
 
@@ -225,6 +233,8 @@ mod tests {
     fn constants_are_the_kernels() {
         for (name, value) in [
             ("GROUP", GROUP as u32),
+            ("PHASES", PHASES as u32),
+            ("CANDIDATES", CANDIDATES as u32),
             ("IDCT_BLOCKS", IDCT_BLOCKS as u32),
             ("TILE_WIDTH", TILE_WIDTH),
             ("TILE_HEIGHT", TILE_HEIGHT),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use isopel_core::{BackendError, Error, Job, OutcomeSlots};
 
+use super::kernels::Kernels;
 use super::{ExactDecoder, Uploaded};
 use crate::context::CudaBackend;
 use crate::driver::TimedEvent;
@@ -53,8 +54,8 @@ impl ExactDecoder {
             let Uploaded { memory, descriptions, parameter, grids, .. } =
                 self.upload(self.lay_out(&images[..fitting]), &staged, stream)?;
             let mut events = vec![("upload", TimedEvent::record(stream)?)];
-            let mut launches = self.kernels.decoding(&grids);
-            launches.push(self.kernels.writing(&grids));
+            let mut launches = Kernels::decoding(&grids);
+            launches.push(Kernels::writing(&grids));
             for launch in launches {
                 // SAFETY: as in `queue`; the events below are waited for, and the caller says that targets are free.
                 unsafe { self.kernels.launch(&[launch], &parameter, stream) }?;

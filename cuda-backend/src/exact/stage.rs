@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::ExactDecoder;
 use super::prepare::StagedImage;
 use super::tables::KnownTables;
+use super::wave::MAX_CANDIDATES_DATA;
 use crate::driver::PinnedMemory;
 use crate::pool::CpuJob;
 use crate::staging::Lease;
@@ -30,12 +31,12 @@ enum Looked {
     Staged(Box<(CpuJob, StagedImage)>),
 }
 
-/// Bytes of a subsequence, by bytes of the files that are decoded together: few short ones would leave a device idle,
-/// and many of them take more work.
+/// Bytes of a subsequence, by bytes of the files that are decoded together: few would leave a device idle, and many short
+/// ones take more work.
 fn subsequence_bytes(files: usize) -> u32 {
     match files {
-        0..0x8_0000 => 32,
-        0x8_0000..0x80_0000 => 64,
+        0..MAX_CANDIDATES_DATA => 48,
+        MAX_CANDIDATES_DATA..0x80_0000 => 64,
         _ => 128,
     }
 }
@@ -46,7 +47,7 @@ fn jobs_of_task(jobs: usize, bytes: usize) -> usize {
 }
 
 /// Room for a file's staged data. Restart markers make room for the alignment of what follows, or nearly.
-fn staged_room(file: usize) -> usize {
+pub(super) fn staged_room(file: usize) -> usize {
     (file + file / 16 + 256).next_multiple_of(16)
 }
 

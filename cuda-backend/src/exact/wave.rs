@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use isopel_core::subsequences::symbol_slots;
 
-use super::layout::{self, Component, GROUP, Group, Output, Scan, Segment, Words};
+use super::layout::{
+    self, CANDIDATES, CANDIDATES_BYTES, Component, GROUP, Group, Output, PHASES, Scan, Segment, Words,
+};
 use super::prepare::{StagedImage, idct_group_count, tile_count};
 use super::tables::ScanTables;
 
@@ -15,6 +17,23 @@ pub(super) struct Member<'i> {
     pub(super) first_byte: usize,
     /// Device address of its target.
     pub(super) target: u64,
+}
+
+/// How the states between subsequences are found, see `isopel_core::subsequences`. Both come to the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Synchronisation {
+    /// Little work, one step after the other.
+    #[default]
+    Rounds,
+    /// Several times the work, in few steps. Not for scans whose tables tell many blocks apart: these make it rounds.
+    Candidates,
+}
+
+impl Synchronisation {
+    /// What is faster for so many bytes of data: few leave threads to spare.
+    pub(super) fn for_data(bytes: usize) -> Self {
+        if bytes <= MAX_CANDIDATES_DATA { Self::Candidates } else { Self::Rounds }
+    }
 }
 
 /// What is known of a wave before it has memory.
@@ -33,6 +52,7 @@ pub(super) struct Wave {
     outputs: Vec<Output>,
     tiles: Vec<u32>,
     flags: Vec<u32>,
+    synchronisation: Synchronisation,
     subsequence_bytes: u32,
     subsequences: usize,
     headers: usize,
@@ -43,6 +63,7 @@ pub(super) struct Wave {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grids {
     pub(super) groups: u32,
+    pub(super) synchronisation: Synchronisation,
     pub(super) scans: u32,
     pub(super) recounted: u32,
     pub(super) idct: u32,
@@ -57,6 +78,8 @@ pub(super) struct Places {
     records: usize,
     totals: usize,
     prefixes: usize,
+    candidates: usize,
+    group_links: usize,
     headers: usize,
     symbols: usize,
     planes: usize,
@@ -78,13 +101,16 @@ impl Places {
 
 /// Parts begin at multiples of this.
 const ALIGNMENT: usize = 256;
+/// Bytes of data up to which a wave is synchronised by candidates. With more, a device has no threads to spare.
+pub(super) const MAX_CANDIDATES_DATA: usize = 2 << 20;
 
 impl Wave {
     /// Describes images; what the wave held before is gone, but for its memory: making room anew for every wave takes
     /// longer than filling it.
-    pub(super) fn fill(mut self, members: &[Member]) -> Self {
+    pub(super) fn fill(mut self, members: &[Member], synchronisation: Synchronisation) -> Self {
         self.clear();
         let mut wave = self;
+        wave.synchronisation = synchronisation;
         // With the first of their entries.
         let mut tables: Vec<(&Arc<ScanTables>, u32)> = Vec::new();
         for (index, member) in members.iter().enumerate() {
@@ -138,6 +164,9 @@ impl Wave {
         let count = staged.segment_of.len();
         scan.first_group = self.groups.len() as u32;
         scan.groups = count.div_ceil(GROUP) as u32;
+        if scan.period as usize > PHASES {
+            self.synchronisation = Synchronisation::Rounds;
+        }
         if scan.period < scan.blocks_per_mcu {
             self.recounted.extend(scan.first_group..scan.first_group + scan.groups);
         }
@@ -189,6 +218,7 @@ impl Wave {
     pub(super) fn grids(&self) -> Grids {
         Grids {
             groups: self.groups.len() as u32,
+            synchronisation: self.synchronisation,
             scans: self.scans.len() as u32,
             recounted: self.recounted.len() as u32,
             idct: self.idct_groups.len() as u32,
@@ -208,10 +238,16 @@ impl Wave {
         let slots = symbol_slots(self.subsequence_bytes) as usize;
         let records = place(16 * self.subsequences);
         let [totals, prefixes] = [(); 2].map(|()| place(16 * self.groups.len()));
+        let (candidates, group_links) = match self.synchronisation {
+            Synchronisation::Rounds => (0, 0),
+            Synchronisation::Candidates => {
+                (place(CANDIDATES_BYTES * self.subsequences), place(CANDIDATES * self.groups.len()))
+            }
+        };
         let headers = place(8 * self.headers);
         let symbols = place(4 * slots * self.subsequences);
         let planes = place(self.plane_bytes);
-        Places { descriptions, records, totals, prefixes, headers, symbols, planes, len: end }
+        Places { descriptions, records, totals, prefixes, candidates, group_links, headers, symbols, planes, len: end }
     }
 
     /// Tells where the wave's memory is; gives the kernels' parameter.
@@ -238,6 +274,8 @@ impl Wave {
             records: at(places.records),
             totals: at(places.totals),
             prefixes: at(places.prefixes),
+            candidates: at(places.candidates),
+            group_links: at(places.group_links),
             headers: at(places.headers),
             symbols: at(places.symbols),
             flags,
@@ -290,6 +328,9 @@ impl Wave {
     }
 }
 
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod on_host;
+
 #[cfg(test)]
 mod tests {
     use isopel_core::{Codestream, DecodeOptions, DecodePlan, PackedCoefficients, pack_coefficients};
@@ -320,7 +361,7 @@ mod tests {
             .enumerate()
             .map(|(index, image)| Member { image, first_byte: index << 20, target: (index as u64) << 32 })
             .collect();
-        let mut wave = Wave::default().fill(&members);
+        let mut wave = Wave::default().fill(&members, Synchronisation::Candidates);
         let places = wave.place(4 << 20);
         let parameter = wave.set_address(&places, 1 << 40);
         assert_eq!((wave.flags_len(), wave.scans.len()), (16, 4));
@@ -365,7 +406,7 @@ mod tests {
         let (first_byte, address) = (1 << 20, 1 << 40);
         let members =
             [Member { image: &photo, first_byte: 0, target: 0 }, Member { image: &image, first_byte, target: 0 }];
-        let mut wave = Wave::default().fill(&members);
+        let mut wave = Wave::default().fill(&members, Synchronisation::Candidates);
         let places = wave.place(first_byte + data.len());
         wave.set_address(&places, address);
         assert_eq!(wave.headers, photo.header_count, "only those that kernels write have room");
@@ -392,7 +433,7 @@ mod tests {
     fn descriptions_lie_where_the_parameter_says() {
         let images = ["photo.jpg", "gray.jpg"].map(|name| staged(name, &KnownTables::default()));
         let members: Vec<Member> = images.iter().map(|image| Member { image, first_byte: 0, target: 7 }).collect();
-        let mut wave = Wave::default().fill(&members);
+        let mut wave = Wave::default().fill(&members, Synchronisation::Candidates);
         let places = wave.place(1000);
         let parameter = wave.set_address(&places, 0);
         let mut bytes = vec![0xEE; places.flags() + wave.flags_len() - places.descriptions()];

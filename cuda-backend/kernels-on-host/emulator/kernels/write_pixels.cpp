@@ -1,0 +1,7 @@
+#include "cuda.hpp"
+
+namespace {
+#include "../../../kernels/write_pixels.cu"
+}
+
+KERNEL(write_pixels, Pictures)
