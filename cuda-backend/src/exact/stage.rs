@@ -31,8 +31,8 @@ enum Looked {
     Staged(Box<(CpuJob, StagedImage)>),
 }
 
-/// Bytes of a subsequence, by bytes of the files that are decoded together: few short ones would leave a device idle,
-/// and many of them take more work.
+/// Bytes of a subsequence, by bytes of the files that are decoded together: few would leave a device idle, and many short
+/// ones take more work.
 fn subsequence_bytes(files: usize) -> u32 {
     match files {
         0..Synchronisation::CANDIDATES_DATA => 48,
