@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::ac_table::{AcTable, END};
+use super::ac_table::{AcEntry, AcTable, END};
 use super::bit_reader::{BitReader, Bits};
 use super::cursor::ScanCursor;
 use super::huffman::{HuffmanTable, LOOKAHEAD};
@@ -266,6 +266,9 @@ impl<S: BlockSink> McuRun<'_, '_, S> {
     }
 }
 
+/// A refill makes 56 bits available.
+const LOOKUPS_PER_REFILL: u32 = 56 / LOOKAHEAD;
+
 /// Decodes blocks of one component, the reader's bits in registers.
 pub(super) struct BlockDecoder<'d, 'a> {
     pub(super) dc: &'d HuffmanTable,
@@ -274,7 +277,7 @@ pub(super) struct BlockDecoder<'d, 'a> {
     pub(super) bits: Bits,
 }
 
-impl BlockDecoder<'_, '_> {
+impl<'d> BlockDecoder<'d, '_> {
     /// Decodes a block (T.81 F.2.2) to symbols. Returns how many.
     #[inline(always)]
     pub(super) fn block<S: BlockSink>(&mut self, predictor: &mut i32, symbols: &mut [u32; ROOM]) -> usize {
@@ -283,19 +286,22 @@ impl BlockDecoder<'_, '_> {
         // Kept in 16 bits, as libjpeg does: damaged files wrap.
         symbols[0] = (*predictor as u32) << 16;
         let mut count = usize::from(S::KEEPS_ZERO_DC || symbols[0] != 0);
-        // At least 25 bits are left, enough for two look-ups; a refill lasts for five.
-        let mut k = self.one_entry(1, symbols, &mut count);
-        if k < END {
-            k = self.one_entry(k, symbols, &mut count);
-        }
-        'block: while k < END {
-            self.refill();
-            for _ in 0..4 {
-                k = self.one_entry(k, symbols, &mut count);
+        // At least 25 bits are left, which is enough for two look-ups.
+        let mut k = 1;
+        let mut stop = self.look_up::<2>(&mut k, symbols, &mut count);
+        loop {
+            if let Some(entry) = stop {
+                if entry.ends_block_at(k) {
+                    self.take(entry, k, symbols, &mut count);
+                    break;
+                }
+                k = self.one_symbol(entry, k, symbols, &mut count);
                 if k >= END {
-                    break 'block;
+                    break;
                 }
             }
+            self.refill();
+            stop = self.look_up::<LOOKUPS_PER_REFILL>(&mut k, symbols, &mut count);
         }
         // A run past the end of a damaged block hits its last coefficient.
         let last = &mut symbols[count.saturating_sub(1) & (ROOM - 1)];
@@ -310,20 +316,34 @@ impl BlockDecoder<'_, '_> {
         self.bits = self.cursor.reader.refilled(self.bits);
     }
 
-    /// Decodes what one look-up gives at zigzag index `k`. Returns the index after it, [`END`] or more at the block's end.
+    /// Takes what so many look-ups give from zigzag index `k` on. Stops at the first that comes to the block's end or
+    /// beyond and returns its entry.
     #[inline(always)]
-    fn one_entry(&mut self, k: u32, symbols: &mut [u32; ROOM], count: &mut usize) -> u32 {
-        let entry = self.ac.entry(self.bits.peek(LOOKAHEAD));
-        let next = k + entry.advance();
-        if next >= END && !entry.ends_block_at(k) {
-            return self.one_symbol(k, symbols, count);
+    fn look_up<const TIMES: u32>(
+        &mut self,
+        k: &mut u32,
+        symbols: &mut [u32; ROOM],
+        count: &mut usize,
+    ) -> Option<&'d AcEntry> {
+        for _ in 0..TIMES {
+            let entry = &self.ac.entries()[self.bits.peek(LOOKAHEAD) as usize & ((1 << LOOKAHEAD) - 1)];
+            let next = *k + entry.advance();
+            if next >= END {
+                return Some(entry);
+            }
+            self.take(entry, *k, symbols, count);
+            *k = next;
         }
-        let [first, second] = entry.symbols(k);
-        symbols[*count & (ROOM - 1)] = first;
-        symbols[(*count + 1) & (ROOM - 1)] = second;
+        None
+    }
+
+    /// Takes what an entry of the look-up holds.
+    #[inline(always)]
+    fn take(&mut self, entry: &AcEntry, k: u32, symbols: &mut [u32; ROOM], count: &mut usize) {
+        self.bits.consume(entry.shift());
+        let at = *count & (ROOM / 2 - 1);
+        symbols[at..at + 2].copy_from_slice(&entry.symbols(k));
         *count += entry.coefficients();
-        self.bits.consume(entry.bits());
-        next
     }
 
     #[inline(always)]
@@ -332,27 +352,29 @@ impl BlockDecoder<'_, '_> {
         self.bits.take_signed(symbol.size())
     }
 
-    /// Decodes one symbol, however long, at zigzag index `k`. Returns the index after it.
+    /// Decodes one symbol, however long, at zigzag index `k`, to which the look-up gave `entry`. Returns the index after it.
     #[inline(always)]
-    fn one_symbol(&mut self, k: u32, symbols: &mut [u32; ROOM], count: &mut usize) -> u32 {
+    fn one_symbol(&mut self, entry: &AcEntry, k: u32, symbols: &mut [u32; ROOM], count: &mut usize) -> u32 {
         self.refill();
-        let next = self.one_symbol_of_available_bits(k, symbols, count);
-        self.refill();
-        next
-    }
-
-    #[inline(always)]
-    fn one_symbol_of_available_bits(&mut self, k: u32, symbols: &mut [u32; ROOM], count: &mut usize) -> u32 {
-        let symbol = self.ac.single.decode_bits(&mut self.bits, &mut self.cursor.bad_codes);
-        let value = match (symbol.value(), symbol.size()) {
-            (0, 0) if symbol.run() == 15 => return k + 16,
-            (0, 0) => return END,
-            (0, size) => self.bits.take_signed(size),
-            (value, _) => value,
+        let (run, value) = match entry.code_alone() {
+            Some((run, size, code_bits)) => {
+                let value = self.bits.peek_signed(code_bits, size);
+                self.bits.consume(code_bits + size);
+                (run, value)
+            }
+            None => {
+                let symbol = self.ac.single.decode_bits(&mut self.bits, &mut self.cursor.bad_codes);
+                match (symbol.value(), symbol.size()) {
+                    (0, 0) if symbol.run() == 15 => return k + 16,
+                    (0, 0) => return END,
+                    (0, size) => (symbol.run(), self.bits.take_signed(size)),
+                    (value, _) => (symbol.run(), value),
+                }
+            }
         };
-        symbols[*count & (ROOM - 1)] = (value as u32) << 16 | (k + symbol.run());
+        symbols[*count & (ROOM - 1)] = (value as u32) << 16 | (k + run);
         *count += 1;
-        k + symbol.run() + 1
+        k + run + 1
     }
 }
 
