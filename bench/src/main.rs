@@ -12,6 +12,7 @@ mod raw_nvjpeg;
 #[cfg(feature = "libjpeg-turbo")]
 mod scaled;
 mod speed;
+mod threads;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,6 +39,17 @@ enum Command {
         /// Also isopel with this many threads on each image.
         #[arg(long, default_value_t = 1)]
         threads: usize,
+    },
+    /// Decodes one file with several numbers of threads: one image shared by all, and as many images at once.
+    Threads {
+        /// A JPEG file.
+        file: PathBuf,
+        /// Numbers of threads; the first is what the others are compared with.
+        #[arg(long, value_delimiter = ',', default_value = "1,2,4,8,16")]
+        threads: Vec<usize>,
+        /// Rounds; each decodes with every number of threads.
+        #[arg(long, default_value_t = 9)]
+        rounds: usize,
     },
     /// Decodes files at every scale with isopel and libjpeg-turbo in turn (needs the libjpeg-turbo feature).
     #[cfg(feature = "libjpeg-turbo")]
@@ -160,6 +172,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Speed { files, rounds, threads } => speed::run(&files, rounds, threads),
+        Command::Threads { file, threads, rounds } => threads::run(&file, &threads, rounds),
         #[cfg(feature = "libjpeg-turbo")]
         Command::Scaled { files, rounds } => scaled::run(&files, rounds),
         Command::Memory { file } => memory::run(&file),
