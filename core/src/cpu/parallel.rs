@@ -69,10 +69,10 @@ pub fn decode_parallel(plan: &DecodePlan) -> Result<Image, Error> {
 /// those of [`decode_into`].
 ///
 /// What several threads can share: sequential scans that are decoded whole, those with restart intervals if rows of MCUs
-/// begin with one; and the reconstruction of everything, in formats of one plane. The rest, damaged files, and images that a pool takes up while
-/// another waits for its parts, are decoded by one thread.
-/// Coefficients of the whole image are held meanwhile: some eight times the size of the file; if the memory limit does
-/// not allow that, one thread decodes.
+/// begin with one; and the reconstruction of everything, in formats of one plane. The rest, damaged files, and images
+/// that a pool takes up while another waits for its parts, are decoded by one thread.
+/// Coefficients are held meanwhile, of some rows or with restart intervals of the whole image: at most eight times the
+/// size of the file; if the memory limit does not allow that, one thread decodes.
 ///
 /// # Errors
 /// As [`decode_into`].
