@@ -14,6 +14,7 @@ mod raw_nvjpeg;
 mod scaled;
 mod speed;
 mod staging;
+mod threads;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,6 +41,17 @@ enum Command {
         /// Also isopel with this many threads on each image.
         #[arg(long, default_value_t = 1)]
         threads: usize,
+    },
+    /// Decodes one file with several numbers of threads: one image shared by all, and as many images at once.
+    Threads {
+        /// A JPEG file.
+        file: PathBuf,
+        /// Numbers of threads; the first is what the others are compared with.
+        #[arg(long, value_delimiter = ',', default_value = "1,2,4,8,16")]
+        threads: Vec<usize>,
+        /// Rounds; each decodes with every number of threads.
+        #[arg(long, default_value_t = 9)]
+        rounds: usize,
     },
     /// Decodes files at every scale with isopel and libjpeg-turbo in turn (needs the libjpeg-turbo feature).
     #[cfg(feature = "libjpeg-turbo")]
@@ -191,6 +203,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Speed { files, rounds, threads } => speed::run(&files, rounds, threads),
+        Command::Threads { file, threads, rounds } => threads::run(&file, &threads, rounds),
         #[cfg(feature = "libjpeg-turbo")]
         Command::Scaled { files, rounds } => scaled::run(&files, rounds),
         Command::Linear { files, seconds, only } => linear::run(&files, seconds, only.as_deref()),

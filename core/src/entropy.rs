@@ -224,7 +224,7 @@ fn read_all_scans(plan: &DecodePlan, warnings: &mut Warnings, use_row: &mut impl
 }
 
 /// The coefficients that several scans brought together.
-struct CollectedScans {
+pub(crate) struct CollectedScans {
     planes: Vec<CoefficientPlane>,
     smoother: Option<Smoother>,
 }
@@ -272,21 +272,26 @@ impl CollectedScans {
     }
 }
 
-/// The coefficients of a whole plan, from which several threads can take rows.
+/// The coefficients of a whole plan, from which several threads can take rows, some of them while others are decoded.
 #[cfg(not(target_arch = "wasm32"))]
-pub(crate) struct SharedCoefficients(Collected);
+pub(crate) struct SharedCoefficients<'a> {
+    collected: Collected,
+    pending: Option<parallel::PendingPieces<'a>>,
+}
 
+/// Coefficients that are there.
 #[cfg(not(target_arch = "wasm32"))]
-enum Collected {
-    Pieces(parallel::ScanPieces),
+pub(crate) enum Collected {
+    Pieces(parallel::PlacedPieces),
     Parts(restarts::RestartParts),
     Scans(CollectedScans),
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-impl SharedCoefficients {
-    /// Decodes a plan, where that is possible on the threads of the current pool. `None` if one thread does it as well.
-    pub(crate) fn decode(plan: &DecodePlan) -> Result<Option<(Self, CoefficientReport)>, Error> {
+impl<'a> SharedCoefficients<'a> {
+    /// Begins to decode a plan, where that is possible on the threads of the current pool. `None` if one thread does it
+    /// as well.
+    pub(crate) fn begin(plan: &DecodePlan<'a>) -> Result<Option<(Self, CoefficientReport)>, Error> {
         if plan.codestream().has_multiple_scans() {
             let mut scans = None;
             let report = with_damage_refused(plan, |warnings| {
@@ -294,34 +299,75 @@ impl SharedCoefficients {
                 scans = Some(read);
                 Ok(valid_mcu_rows)
             })?;
-            return Ok(scans.map(|scans| (SharedCoefficients(Collected::Scans(scans)), report)));
+            let collected = scans.map(Collected::Scans);
+            return Ok(collected.map(|collected| (SharedCoefficients { collected, pending: None }, report)));
         }
-        let pieces = match restarts::RestartParts::decode(plan) {
-            Some(parts) => Some(Collected::Parts(parts)),
-            None => parallel::ScanPieces::decode(plan).map(Collected::Pieces),
-        };
-        Self::of_pieces(plan, pieces)
+        Self::of_one_scan(plan, restarts::RestartParts::decode(plan), || parallel::begin(plan))
     }
 
-    /// Decodes a plan's only scan in so many pieces, for tests. `None` if it is one for the serial decoder.
-    pub(crate) fn decode_pieces(plan: &DecodePlan, pieces: usize) -> Result<Option<(Self, CoefficientReport)>, Error> {
-        let decoded = match restarts::RestartParts::decode_parts(plan, pieces) {
-            Some(parts) => Some(Collected::Parts(parts)),
-            None => parallel::ScanPieces::decode_pieces(plan, pieces).map(Collected::Pieces),
-        };
-        Self::of_pieces(plan, decoded)
+    /// The same with a plan's only scan in so many pieces, so many of them at a time, for tests. `None` if it is one for
+    /// the serial decoder.
+    pub(crate) fn begin_pieces(
+        plan: &DecodePlan<'a>,
+        pieces: usize,
+        per_wave: usize,
+    ) -> Result<Option<(Self, CoefficientReport)>, Error> {
+        let parts = restarts::RestartParts::decode_parts(plan, pieces);
+        Self::of_one_scan(plan, parts, || parallel::begin_pieces(plan, pieces, per_wave))
     }
 
-    /// Scans that could be joined have no damage of their own.
-    fn of_pieces(plan: &DecodePlan, pieces: Option<Collected>) -> Result<Option<(Self, CoefficientReport)>, Error> {
-        let Some(pieces) = pieces else { return Ok(None) };
+    /// Scans that can be joined have no damage of their own.
+    fn of_one_scan(
+        plan: &DecodePlan<'a>,
+        parts: Option<restarts::RestartParts>,
+        pieces: impl FnOnce() -> Option<(parallel::PlacedPieces, parallel::PendingPieces<'a>)>,
+    ) -> Result<Option<(Self, CoefficientReport)>, Error> {
+        let coefficients = match parts {
+            Some(parts) => SharedCoefficients { collected: Collected::Parts(parts), pending: None },
+            None => match pieces() {
+                Some((placed, pending)) => {
+                    SharedCoefficients { collected: Collected::Pieces(placed), pending: Some(pending) }
+                }
+                None => return Ok(None),
+            },
+        };
         let report = with_damage_refused(plan, |_| Ok(u32::MAX))?;
-        Ok(Some((SharedCoefficients(pieces), report)))
+        Ok(Some((coefficients, report)))
     }
 
+    /// Interleaved MCU rows from the top that are there; `None` if all are.
+    pub(crate) fn mcu_rows(&self) -> Option<u32> {
+        match (&self.collected, &self.pending) {
+            (Collected::Pieces(placed), Some(_)) => Some(placed.mcu_rows()),
+            _ => None,
+        }
+    }
+
+    /// Decodes more, if there is more, while `meanwhile` uses what is there. Rows above `keep_from` then need not be
+    /// kept. The second result is `None` if this is a file for the serial decoder.
+    pub(crate) fn advance<R: Send>(
+        &mut self,
+        keep_from: u32,
+        meanwhile: impl FnOnce(&Collected) -> R + Send,
+    ) -> (R, Option<()>) {
+        let SharedCoefficients { collected, pending } = self;
+        let Some(pieces) = pending else { return (meanwhile(collected), Some(())) };
+        let (result, decoded) = rayon::join(|| meanwhile(collected), || pieces.decode_wave());
+        let Collected::Pieces(placed) = collected else { return (result, Some(())) };
+        pieces.release(placed, keep_from);
+        let done = decoded.and_then(|decoded| pieces.place(decoded, placed));
+        if pieces.is_done() {
+            *pending = None;
+        }
+        (result, done)
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Collected {
     /// Calls `use_row` with each row of MCUs of a plan for a part of the same region, top to bottom.
     pub(crate) fn rows(&self, plan: &DecodePlan, mut use_row: impl FnMut(McuRow)) {
-        match &self.0 {
+        match self {
             Collected::Pieces(pieces) => pieces.rows(plan, use_row),
             Collected::Parts(parts) => parts.rows(plan, use_row),
             Collected::Scans(scans) => scans.rows(plan, &mut use_row),

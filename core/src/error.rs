@@ -511,3 +511,37 @@ impl MisuseError {
         }
     }
 }
+
+/// Why bytes are no [`CodestreamIndex`](crate::CodestreamIndex) that can be used.
+///
+/// ```
+/// use isopel_core::{CodestreamIndex, IndexError};
+/// assert_eq!(CodestreamIndex::from_bytes(b"JFIF"), Err(IndexError::NotAnIndex));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IndexError {
+    /// The bytes don't begin as an index does.
+    #[error("the bytes are no index of a JPEG file; make one with CodestreamIndex::build")]
+    NotAnIndex,
+    /// The index has a form that this version of isopel does not read.
+    #[error("the index has version {found}, not {supported}; build it anew with CodestreamIndex::build")]
+    Version {
+        /// The version of the index.
+        found: u8,
+        /// The version that is read.
+        supported: u8,
+    },
+    /// The end of the index is missing, or there is something behind it.
+    #[error("the index ends in the middle of an entry, after {len} bytes; build it anew with CodestreamIndex::build")]
+    Cut {
+        /// Bytes that there are.
+        len: usize,
+    },
+    /// An entry that no file has.
+    #[error("the index's entry at byte {offset} is damaged; build it anew with CodestreamIndex::build")]
+    Impossible {
+        /// Where the entry is, counted from the index's first byte.
+        offset: usize,
+    },
+}

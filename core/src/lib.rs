@@ -49,8 +49,8 @@ pub use entropy::{
     decode_coefficients, pack_coefficients,
 };
 pub use error::{
-    BackendError, BackendErrorKind, Error, FormatError, FormatErrorKind, LimitError, MisuseError, Unsupported,
-    UnsupportedProcess,
+    BackendError, BackendErrorKind, Error, FormatError, FormatErrorKind, IndexError, LimitError, MisuseError,
+    Unsupported, UnsupportedProcess,
 };
 pub use geometry::{DisplayRect, Rect, Region, RegionError, Size, Space, StoredRect};
 pub use limits::Limits;

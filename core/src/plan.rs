@@ -94,7 +94,7 @@ impl<'a> DecodePlan<'a> {
         Ok(plan)
     }
 
-    /// The same plan with an index, by which the rows above its region cost nothing.
+    /// The same plan with an index, by which what comes before its region costs nothing.
     ///
     /// # Errors
     /// [`MisuseError::IndexMismatch`] if the index was made for another file.

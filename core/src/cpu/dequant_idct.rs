@@ -57,6 +57,14 @@ impl BlockTransformer {
             }
             _ => {}
         }
+        if symbols.len() <= 1 {
+            // What most blocks of smooth parts are.
+            let (dc, zigzag) = symbols.first().map_or((0, 0), |&symbol| unpacked(symbol));
+            if zigzag == 0 {
+                let product = dc.wrapping_mul(quantizers.0[0].value);
+                return fill_block::<SIZE>(product, &mut plane.samples[place..], plane.stride);
+            }
+        }
         let lane = self.start_block();
         let flat = self.products.as_flattened_mut();
         let mut used = 0;

@@ -3,6 +3,8 @@
 //! Samples live in a ring of two MCU rows per component: the triangle filter reads one sample row above and
 //! below, so the last pixel rows of an MCU row wait for the next one.
 
+use std::ops::Range;
+
 use super::dequant_idct::{BlockTransformer, SamplePlane, ZigzagQuantizers};
 use super::rows::RowWriter;
 use super::upsample;
@@ -58,6 +60,13 @@ impl Samples {
         }
     }
 
+    /// The rows of blocks with samples that the region's pixels are made of.
+    fn block_rows(component: &ComponentPlan) -> Range<u32> {
+        let (rows, context) = (component.samples, component.upsampling.context().1);
+        let end = rows.y + rows.height + context;
+        rows.y.saturating_sub(context) / component.block_size..end.div_ceil(component.block_size)
+    }
+
     /// The real samples of row `y` of the plane.
     fn row(&self, y: u32) -> &[u8] {
         let start = (y % self.ring_rows) as usize * self.stride;
@@ -84,7 +93,8 @@ impl<'p, 'a> Reconstruction<'p, 'a> {
         }
     }
 
-    /// Transforms the blocks of an MCU row to samples; blocks of nothing but padding are left out.
+    /// Transforms the blocks of an MCU row to samples; blocks of nothing but padding, and rows of them that no pixel of the
+    /// region is made of, are left out.
     pub(super) fn transform(&mut self, mcu_row: &McuRow) {
         for index in 0..self.components.len() {
             match self.plan.components()[index].block_size {
@@ -106,7 +116,8 @@ impl<'p, 'a> Reconstruction<'p, 'a> {
         let first_row = mcu_row.index() * rows_per_mcu;
         let ring_rows = samples.ring_rows;
         let mut plane = SamplePlane { samples: &mut samples.ring, stride: samples.stride };
-        for row in first_row..(first_row + rows_per_mcu).min(component.blocks.height) {
+        let read = Samples::block_rows(component);
+        for row in first_row.max(read.start)..(first_row + rows_per_mcu).min(component.blocks.height).min(read.end) {
             let top = (row * SIZE as u32 % ring_rows) as usize * plane.stride;
             match mcu_row.block_row(index, row) {
                 BlockRow::Packed(blocks) => {

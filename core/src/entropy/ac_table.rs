@@ -12,83 +12,111 @@ pub(super) struct AcTable {
 
 /// What the next bits hold: no coefficient (a run of 16 zeros, or the block's end), one, or two.
 ///
-/// Each half is a symbol of [`PackedCoefficients`](super::PackedCoefficients) whose zigzag index counts from the
-/// current one. In between, in the low half: bits to take (6 bits from bit 6) and the number of coefficients (2 bits
-/// from bit 12); in the high half: by how much the zigzag index advances (7 bits from bit 6), 64 more at the block's
-/// end.
+/// Little-endian: bits to take (6 bits) and number of coefficients (2 bits); steps from the current zigzag index to the
+/// first coefficient; by how much the index advances, 64 more at the block's end; the first value (2 bytes); steps to
+/// the second coefficient; nothing; the second value, which is short. Shifts look at 6 bits of the count alone, so the
+/// next look-up waits for a load and a shift and nothing more.
 #[derive(Clone, Copy)]
-pub(super) struct AcEntry(u64);
+#[repr(align(8))]
+pub(super) struct AcEntry([u8; 8]);
 
 /// Zigzag indices from here on are behind the block; an advance of as much ends it.
 pub(super) const END: u32 = 64;
 
 impl AcEntry {
-    /// For codes or values that are longer than the look-up: no index is far enough from the end for it.
-    const NONE: AcEntry = AcEntry((127 << 6) << 32);
+    /// Advance of entries for what is longer than the look-up: no index is far enough from the end for it.
+    const TOO_FAR: u8 = 127;
+    /// For codes that are longer than the look-up.
+    const NONE: AcEntry = AcEntry([0, 0, AcEntry::TOO_FAR, 0, 0, 0, 0, 0]);
 
-    fn new(bits: u32, coefficients: u64, advance: u32) -> Self {
-        AcEntry(u64::from(bits) << 6 | coefficients << 12 | u64::from(advance) << 38)
+    /// Bits to take in the lowest 6 bits, and anything above them.
+    #[inline(always)]
+    pub(super) fn shift(&self) -> u32 {
+        self.word() as u32
     }
 
     #[inline(always)]
-    pub(super) fn bits(self) -> u32 {
-        (self.0 >> 6 & 63) as u32
+    pub(super) fn coefficients(&self) -> usize {
+        (self.word() >> 6 & 3) as usize
     }
 
     #[inline(always)]
-    pub(super) fn coefficients(self) -> usize {
-        (self.0 >> 12 & 3) as usize
+    pub(super) fn advance(&self) -> u32 {
+        self.0[2].into()
     }
 
+    /// Two symbols of [`PackedCoefficients`](super::PackedCoefficients), of which the first
+    /// [`coefficients`](Self::coefficients) count, from zigzag index `k` on.
     #[inline(always)]
-    pub(super) fn advance(self) -> u32 {
-        (self.0 >> 38 & 127) as u32
-    }
-
-    /// Two symbols, of which the first [`coefficients`](Self::coefficients) count, from zigzag index `k` on.
-    #[inline(always)]
-    pub(super) fn symbols(self, k: u32) -> [u32; 2] {
-        let both = (self.0 & 0xFFFF_003F_FFFF_003F) + u64::from(k) * 0x1_0000_0001;
+    pub(super) fn symbols(&self, k: u32) -> [u32; 2] {
+        // The second value's sign goes with the shift.
+        let steps_and_values = (self.word() as i64 >> 8) as u64 & 0xFFFF_003F_FFFF_003F;
+        let both = steps_and_values + u64::from(k) * 0x1_0000_0001;
         [both as u32, (both >> 32) as u32]
+    }
+
+    #[inline(always)]
+    fn word(&self) -> u64 {
+        u64::from_le_bytes(self.0)
     }
 
     /// Whether an entry that brings zigzag index `k` to 64 or beyond holds no more than the block does: all its
     /// parts but the last must end before the block is full. May be false for an entry of one part.
     #[inline(always)]
-    pub(super) fn ends_block_at(self, k: u32) -> bool {
+    pub(super) fn ends_block_at(&self, k: u32) -> bool {
         let advance = self.advance();
         let last_but_one = if advance & END != 0 { advance & 63 } else { self.steps_to_first() + 1 };
         k + last_but_one <= 63
     }
 
-    fn steps_to_first(self) -> u32 {
-        (self.0 & 63) as u32
+    /// Of an entry for a code whose value is longer than the look-up: run, size and bits of the code.
+    #[inline(always)]
+    pub(super) fn code_alone(&self) -> Option<(u32, u32, u32)> {
+        let [bits, run, advance, size, ..] = self.0;
+        (advance == AcEntry::TOO_FAR && bits > 0).then_some((run.into(), size.into(), bits.into()))
+    }
+
+    fn bits(&self) -> u32 {
+        (self.0[0] & 63).into()
+    }
+
+    fn steps_to_first(&self) -> u32 {
+        self.0[1].into()
     }
 
     fn of(symbol: Symbol) -> AcEntry {
-        let run = symbol.run();
-        if symbol.is_too_long() || symbol.size() > 0 {
+        let (bits, run) = (symbol.bits() as u8, symbol.run() as u8);
+        if symbol.is_too_long() {
             AcEntry::NONE
+        } else if symbol.size() > 0 {
+            AcEntry([bits, run, AcEntry::TOO_FAR, symbol.size() as u8, 0, 0, 0, 0])
         } else if symbol.value() != 0 {
-            let first = u64::from(symbol.value() as u16) << 16 | u64::from(run);
-            AcEntry(AcEntry::new(symbol.bits(), 1, run + 1).0 | first)
+            let [low, high] = (symbol.value() as i16).to_le_bytes();
+            AcEntry([1 << 6 | bits, run, run + 1, low, high, 0, 0, 0])
         } else if run == 15 {
-            AcEntry(AcEntry::new(symbol.bits(), 0, 16).0 | 15)
+            AcEntry([bits, 15, 16, 0, 0, 0, 0, 0])
         } else {
-            AcEntry::new(symbol.bits(), 0, END)
+            AcEntry([bits, 0, END as u8, 0, 0, 0, 0, 0])
         }
     }
 
     /// This entry, which is a coefficient or two, and the symbol that follows it.
     fn then(self, next: Symbol) -> AcEntry {
+        let mut both = self;
         if next.value() != 0 {
-            let second = u64::from(next.value() as u16) << 48 | u64::from(self.advance() + next.run()) << 32;
-            AcEntry((self.0 + AcEntry::new(next.bits(), 1, next.run() + 1).0) | second)
+            // Two codes leave few bits for values.
+            let value = i8::try_from(next.value()).expect("a second value has a few bits");
+            both.0[5] = self.0[2] + next.run() as u8;
+            both.0[2] = both.0[5] + 1;
+            both.0[7] = value as u8;
+            both.0[0] += 1 << 6;
         } else if next.run() == 15 {
-            self
+            return self;
         } else {
-            AcEntry(self.0 + AcEntry::new(next.bits(), 0, END).0)
+            both.0[2] += END as u8;
         }
+        both.0[0] += next.bits() as u8;
+        both
     }
 }
 
@@ -114,10 +142,10 @@ impl AcTable {
         AcTable { entries, single }
     }
 
-    /// The entry for the next [`LOOKAHEAD`] bits.
+    /// The entries by the next [`LOOKAHEAD`] bits.
     #[inline(always)]
-    pub(super) fn entry(&self, bits: u32) -> AcEntry {
-        self.entries[bits as usize & ((1 << LOOKAHEAD) - 1)]
+    pub(super) fn entries(&self) -> &[AcEntry; 1 << LOOKAHEAD] {
+        &self.entries
     }
 }
 
@@ -135,7 +163,7 @@ mod tests {
 
     fn entry(bits: &str) -> AcEntry {
         let padded = format!("{bits:1<width$}", width = LOOKAHEAD as usize);
-        AcTable::new(&spec()).entry(u32::from_str_radix(&padded, 2).unwrap())
+        AcTable::new(&spec()).entries()[usize::from_str_radix(&padded, 2).unwrap()]
     }
 
     /// Zigzag indices and values of an entry's symbols at index 1.

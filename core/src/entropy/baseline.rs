@@ -1,10 +1,12 @@
 //! Sequential scans: baseline and 8-bit extended (T.81 F.2).
 
-use super::ac_table::{AcTable, END};
+use std::ops::Range;
+
+use super::ac_table::{AcEntry, AcTable, END};
 use super::bit_reader::{BitReader, Bits};
 use super::cursor::ScanCursor;
 use super::huffman::{HuffmanTable, LOOKAHEAD};
-use super::index::RowStart;
+use super::index::McuStart;
 use super::packed::{BlockSink, ROOM, RowPlace};
 use crate::codestream::{Codestream, HuffmanSpec, Scan, ZIGZAG};
 use crate::geometry::Size;
@@ -19,8 +21,6 @@ pub(crate) struct SequentialScan<'a> {
     shape: ScanShape,
     predictors: [i32; 4],
     next_row: u32,
-    /// MCUs of each row that are decoded.
-    columns: u32,
 }
 
 /// What an MCU of a sequential scan is made of, and how many there are.
@@ -31,6 +31,8 @@ pub(super) struct ScanShape {
     pub(super) mcus: Size,
     /// Rows of this scan's MCUs in one interleaved MCU row: more than one for a single component.
     pub(super) rows_per_mcu_row: u32,
+    /// The same of columns.
+    columns_per_mcu_column: u32,
 }
 
 impl ScanShape {
@@ -52,7 +54,17 @@ impl ScanShape {
             [only] => u32::from(frame.components[only.component].sampling.vertical),
             _ => 1,
         };
-        ScanShape { blocks, tables, mcus: scan.mcus(frame), rows_per_mcu_row }
+        let columns_per_mcu_column = match scan.components.as_slice() {
+            [only] => u32::from(frame.components[only.component].sampling.horizontal),
+            _ => 1,
+        };
+        ScanShape { blocks, tables, mcus: scan.mcus(frame), rows_per_mcu_row, columns_per_mcu_column }
+    }
+
+    /// The columns of this scan's MCUs under columns of interleaved MCUs.
+    fn columns_under(&self, columns: &Range<u32>) -> Range<u32> {
+        let scaled = |column: u32| (column * self.columns_per_mcu_column).min(self.mcus.width);
+        scaled(columns.start)..scaled(columns.end)
     }
 }
 
@@ -107,12 +119,11 @@ impl<'a> SequentialScan<'a> {
     pub(super) fn new(codestream: &Codestream<'a>, scan: &Scan) -> Self {
         let shape = ScanShape::new(codestream, scan);
         let cursor = ScanCursor::new(codestream.bytes(), scan, shape.mcus.pixels());
-        let columns = shape.mcus.width;
-        SequentialScan { level: Level::detected(), cursor, shape, predictors: [0; 4], next_row: 0, columns }
+        SequentialScan { level: Level::detected(), cursor, shape, predictors: [0; 4], next_row: 0 }
     }
 
-    /// Decodes interleaved MCU row `row` of a plan's window. Rows above it that were not asked for are read over, or
-    /// with an index passed over, as is then what lies right of the window.
+    /// Decodes interleaved MCU row `row` of a plan's window. What comes before it and was not asked for is read over, or
+    /// with an index mostly passed over, as is then what lies right of the window.
     pub(super) fn decode_window_row(
         &mut self,
         sink: &mut impl BlockSink,
@@ -120,21 +131,28 @@ impl<'a> SequentialScan<'a> {
         row: u32,
         warnings: &mut Warnings,
     ) {
-        if let Some(index) = plan.index() {
-            self.start_at(row, &index.row(row));
+        let Some(index) = plan.index() else { return self.decode_rows(sink, row + 1, warnings) };
+        let mcus = self.shape.mcus;
+        let wanted = self.shape.columns_under(&plan.mcus().columns);
+        let first = row * self.shape.rows_per_mcu_row;
+        for row in first..(first + self.shape.rows_per_mcu_row).min(mcus.height) {
+            if self.cursor.is_exhausted() {
+                break;
+            }
+            let (column, place) = index.place(plan.codestream(), row, wanted.start);
+            self.start_at(row, column, place);
             // The last row is read to its end: something may be left over behind it.
-            let is_last = self.next_row + self.shape.rows_per_mcu_row >= self.shape.mcus.height;
-            let interleaved = self.shape.blocks.len() > 1;
-            self.columns = if interleaved && !is_last { plan.mcus().columns.end } else { self.shape.mcus.width };
+            let end = if row + 1 == mcus.height { mcus.width } else { wanted.end };
+            self.decode_row(sink, column..end, warnings);
         }
-        self.decode_rows(sink, row + 1, warnings);
+        self.end_rows(row + 1, warnings);
     }
 
-    /// Goes on at interleaved MCU row `row`, where the state was this.
-    pub(super) fn start_at(&mut self, row: u32, start: &RowStart) {
-        self.next_row = row * self.shape.rows_per_mcu_row;
-        self.predictors = start.predictors;
-        self.cursor.resume(start, u64::from(self.next_row) * u64::from(self.shape.mcus.width));
+    /// Goes on at an MCU of a row of the scan, where the state was this.
+    pub(super) fn start_at(&mut self, row: u32, column: u32, start: &McuStart) {
+        self.next_row = row;
+        self.predictors = start.predictors.map(i32::from);
+        self.cursor.resume(start, u64::from(row) * u64::from(self.shape.mcus.width) + u64::from(column));
     }
 
     /// Where a restart interval has been decoded to its end: passes the marker, and reports what is not as it should be.
@@ -145,19 +163,38 @@ impl<'a> SequentialScan<'a> {
         }
     }
 
-    /// The state at the start of the next row.
-    pub(super) fn row_start(&self) -> RowStart {
-        self.cursor.row_start(self.predictors)
-    }
-
     /// Decodes the scan's rows up to interleaved MCU row `end`.
     pub(super) fn decode_rows(&mut self, sink: &mut impl BlockSink, end: u32, warnings: &mut Warnings) {
-        let end = (end * self.shape.rows_per_mcu_row).min(self.shape.mcus.height);
-        while self.next_row < end && !self.cursor.is_exhausted() {
-            self.decode_row(sink, warnings);
+        let end_row = (end * self.shape.rows_per_mcu_row).min(self.shape.mcus.height);
+        while self.next_row < end_row && !self.cursor.is_exhausted() {
+            self.decode_row(sink, 0..self.shape.mcus.width, warnings);
         }
-        self.next_row = end;
-        if end == self.shape.mcus.height {
+        self.end_rows(end, warnings);
+    }
+
+    /// Decodes the whole scan. `use_place` gets the state at the start of each row and after every `mcus` of it.
+    pub(super) fn read_through(
+        &mut self,
+        sink: &mut impl BlockSink,
+        mcus: u32,
+        warnings: &mut Warnings,
+        mut use_place: impl FnMut(McuStart),
+    ) {
+        let Size { width, height } = self.shape.mcus;
+        for row in 0..height {
+            for column in (0..width).step_by(mcus as usize) {
+                use_place(self.cursor.mcu_start(self.predictors));
+                self.next_row = row;
+                self.decode_row(sink, column..(column + mcus).min(width), warnings);
+            }
+        }
+        self.cursor.end_scan(false, warnings);
+    }
+
+    /// Ends rows up to interleaved MCU row `end`.
+    fn end_rows(&mut self, end: u32, warnings: &mut Warnings) {
+        self.next_row = (end * self.shape.rows_per_mcu_row).min(self.shape.mcus.height);
+        if self.next_row == self.shape.mcus.height {
             self.cursor.end_scan(false, warnings);
         }
     }
@@ -170,18 +207,19 @@ impl<'a> SequentialScan<'a> {
         }
     }
 
-    fn decode_row(&mut self, sink: &mut impl BlockSink, warnings: &mut Warnings) {
+    /// Decodes MCUs of the next row, of which those before were decoded or are not wanted.
+    fn decode_row(&mut self, sink: &mut impl BlockSink, columns: Range<u32>, warnings: &mut Warnings) {
         let row = self.next_row;
         self.next_row += 1;
         for block in &mut self.shape.blocks {
             block.place = sink.row_place(block.component, row * block.rows + block.row);
         }
-        let mut column = 0;
-        while column < self.columns {
+        let mut column = columns.start;
+        while column < columns.end {
             if self.cursor.restart_if_due(warnings) {
                 self.predictors = [0; 4];
             }
-            let count = self.cursor.before_restart(self.columns - column);
+            let count = self.cursor.before_restart(columns.end - column);
             column += if self.cursor.has_data() {
                 let decoded = self.decode_mcus(sink, column, count);
                 self.cursor.end_mcus(decoded, warnings);
@@ -228,6 +266,9 @@ impl<S: BlockSink> McuRun<'_, '_, S> {
     }
 }
 
+/// A refill makes 56 bits available.
+const LOOKUPS_PER_REFILL: u32 = 56 / LOOKAHEAD;
+
 /// Decodes blocks of one component, the reader's bits in registers.
 pub(super) struct BlockDecoder<'d, 'a> {
     pub(super) dc: &'d HuffmanTable,
@@ -236,7 +277,7 @@ pub(super) struct BlockDecoder<'d, 'a> {
     pub(super) bits: Bits,
 }
 
-impl BlockDecoder<'_, '_> {
+impl<'d> BlockDecoder<'d, '_> {
     /// Decodes a block (T.81 F.2.2) to symbols. Returns how many.
     #[inline(always)]
     pub(super) fn block<S: BlockSink>(&mut self, predictor: &mut i32, symbols: &mut [u32; ROOM]) -> usize {
@@ -245,19 +286,22 @@ impl BlockDecoder<'_, '_> {
         // Kept in 16 bits, as libjpeg does: damaged files wrap.
         symbols[0] = (*predictor as u32) << 16;
         let mut count = usize::from(S::KEEPS_ZERO_DC || symbols[0] != 0);
-        // At least 25 bits are left, enough for two look-ups; a refill lasts for five.
-        let mut k = self.one_entry(1, symbols, &mut count);
-        if k < END {
-            k = self.one_entry(k, symbols, &mut count);
-        }
-        'block: while k < END {
-            self.refill();
-            for _ in 0..4 {
-                k = self.one_entry(k, symbols, &mut count);
+        // At least 25 bits are left, which is enough for two look-ups.
+        let mut k = 1;
+        let mut stop = self.look_up::<2>(&mut k, symbols, &mut count);
+        loop {
+            if let Some(entry) = stop {
+                if entry.ends_block_at(k) {
+                    self.take(entry, k, symbols, &mut count);
+                    break;
+                }
+                k = self.one_symbol(entry, k, symbols, &mut count);
                 if k >= END {
-                    break 'block;
+                    break;
                 }
             }
+            self.refill();
+            stop = self.look_up::<LOOKUPS_PER_REFILL>(&mut k, symbols, &mut count);
         }
         // A run past the end of a damaged block hits its last coefficient.
         let last = &mut symbols[count.saturating_sub(1) & (ROOM - 1)];
@@ -272,20 +316,34 @@ impl BlockDecoder<'_, '_> {
         self.bits = self.cursor.reader.refilled(self.bits);
     }
 
-    /// Decodes what one look-up gives at zigzag index `k`. Returns the index after it, [`END`] or more at the block's end.
+    /// Takes what so many look-ups give from zigzag index `k` on. Stops at the first that comes to the block's end or
+    /// beyond and returns its entry.
     #[inline(always)]
-    fn one_entry(&mut self, k: u32, symbols: &mut [u32; ROOM], count: &mut usize) -> u32 {
-        let entry = self.ac.entry(self.bits.peek(LOOKAHEAD));
-        let next = k + entry.advance();
-        if next >= END && !entry.ends_block_at(k) {
-            return self.one_symbol(k, symbols, count);
+    fn look_up<const TIMES: u32>(
+        &mut self,
+        k: &mut u32,
+        symbols: &mut [u32; ROOM],
+        count: &mut usize,
+    ) -> Option<&'d AcEntry> {
+        for _ in 0..TIMES {
+            let entry = &self.ac.entries()[self.bits.peek(LOOKAHEAD) as usize & ((1 << LOOKAHEAD) - 1)];
+            let next = *k + entry.advance();
+            if next >= END {
+                return Some(entry);
+            }
+            self.take(entry, *k, symbols, count);
+            *k = next;
         }
-        let [first, second] = entry.symbols(k);
-        symbols[*count & (ROOM - 1)] = first;
-        symbols[(*count + 1) & (ROOM - 1)] = second;
+        None
+    }
+
+    /// Takes what an entry of the look-up holds.
+    #[inline(always)]
+    fn take(&mut self, entry: &AcEntry, k: u32, symbols: &mut [u32; ROOM], count: &mut usize) {
+        self.bits.consume(entry.shift());
+        let at = *count & (ROOM / 2 - 1);
+        symbols[at..at + 2].copy_from_slice(&entry.symbols(k));
         *count += entry.coefficients();
-        self.bits.consume(entry.bits());
-        next
     }
 
     #[inline(always)]
@@ -294,27 +352,29 @@ impl BlockDecoder<'_, '_> {
         self.bits.take_signed(symbol.size())
     }
 
-    /// Decodes one symbol, however long, at zigzag index `k`. Returns the index after it.
+    /// Decodes one symbol, however long, at zigzag index `k`, to which the look-up gave `entry`. Returns the index after it.
     #[inline(always)]
-    fn one_symbol(&mut self, k: u32, symbols: &mut [u32; ROOM], count: &mut usize) -> u32 {
+    fn one_symbol(&mut self, entry: &AcEntry, k: u32, symbols: &mut [u32; ROOM], count: &mut usize) -> u32 {
         self.refill();
-        let next = self.one_symbol_of_available_bits(k, symbols, count);
-        self.refill();
-        next
-    }
-
-    #[inline(always)]
-    fn one_symbol_of_available_bits(&mut self, k: u32, symbols: &mut [u32; ROOM], count: &mut usize) -> u32 {
-        let symbol = self.ac.single.decode_bits(&mut self.bits, &mut self.cursor.bad_codes);
-        let value = match (symbol.value(), symbol.size()) {
-            (0, 0) if symbol.run() == 15 => return k + 16,
-            (0, 0) => return END,
-            (0, size) => self.bits.take_signed(size),
-            (value, _) => value,
+        let (run, value) = match entry.code_alone() {
+            Some((run, size, code_bits)) => {
+                let value = self.bits.peek_signed(code_bits, size);
+                self.bits.consume(code_bits + size);
+                (run, value)
+            }
+            None => {
+                let symbol = self.ac.single.decode_bits(&mut self.bits, &mut self.cursor.bad_codes);
+                match (symbol.value(), symbol.size()) {
+                    (0, 0) if symbol.run() == 15 => return k + 16,
+                    (0, 0) => return END,
+                    (0, size) => (symbol.run(), self.bits.take_signed(size)),
+                    (value, _) => (symbol.run(), value),
+                }
+            }
         };
-        symbols[*count & (ROOM - 1)] = (value as u32) << 16 | (k + symbol.run());
+        symbols[*count & (ROOM - 1)] = (value as u32) << 16 | (k + run);
         *count += 1;
-        k + symbol.run() + 1
+        k + run + 1
     }
 }
 

@@ -39,11 +39,11 @@ impl Bits {
         (self.window >> (64 - count)) as u32
     }
 
-    /// Takes `count` bits, 0..=63, that a refill made available.
+    /// Takes as many bits as the lowest 6 bits of `count` say, that a refill made available.
     #[inline(always)]
     pub(crate) fn consume(&mut self, count: u32) {
         self.window <<= count & 63;
-        self.available -= count as i32;
+        self.available -= (count & 63) as i32;
     }
 
     /// Takes the next `count` bits, 1..=16.

@@ -1,7 +1,7 @@
 //! The position in a scan: restarts, the end of the data, and what to report of them.
 
 use super::bit_reader::BitReader;
-use super::index::RowStart;
+use super::index::McuStart;
 use crate::codestream::Scan;
 use crate::warning::{Warning, Warnings};
 
@@ -38,17 +38,18 @@ impl<'a> ScanCursor<'a> {
     }
 
     /// The state here, with the predictors of the scan's components.
-    pub(super) fn row_start(&self, predictors: [i32; 4]) -> RowStart {
-        RowStart {
+    pub(super) fn mcu_start(&self, predictors: [i32; 4]) -> McuStart {
+        McuStart {
             position: self.reader.bit_position(),
-            predictors,
+            // The upper bits never matter: DC coefficients have 16.
+            predictors: predictors.map(|predictor| predictor as i16),
             until_restart: self.until_restart,
             next_restart: self.next_restart,
         }
     }
 
     /// Goes on at MCU `mcu`, where the state was this.
-    pub(super) fn resume(&mut self, start: &RowStart, mcu: u64) {
+    pub(super) fn resume(&mut self, start: &McuStart, mcu: u64) {
         self.reader.resume(start.position);
         self.until_restart = start.until_restart.min(self.restart_interval);
         self.next_restart = start.next_restart;

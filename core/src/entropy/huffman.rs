@@ -4,7 +4,7 @@ use super::bit_reader::{BitReader, Bits};
 use crate::codestream::HuffmanSpec;
 
 /// Bits looked up at once. Nearly all codes of real files are shorter.
-pub(super) const LOOKAHEAD: u32 = 11;
+pub(super) const LOOKAHEAD: u32 = 10;
 
 /// A table that decodes most symbols, and for AC their values too, in one look-up.
 pub(crate) struct HuffmanTable {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::baseline::SequentialScan;
 use super::bit_reader::BitPosition;
-use super::index::RowStart;
+use super::index::McuStart;
 use super::packed::{PackedCoefficients, block_windows};
 use super::{McuRow, RowCoefficients};
 use crate::plan::{DecodePlan, McuWindow};
@@ -57,7 +57,7 @@ impl RestartParts {
         }
         let parts = starts.into_par_iter().map(|row| {
             let segment = (u64::from(row) * u64::from(width) / u64::from(interval)) as usize;
-            let start = RowStart {
+            let start = McuStart {
                 position: BitPosition { offset: index.segments[segment].start, bit: 0 },
                 predictors: [0; 4],
                 until_restart: interval,
@@ -79,12 +79,12 @@ impl RestartParts {
 }
 
 /// `None` if there is anything to warn of.
-fn decode_part(plan: &DecodePlan, rows: std::ops::Range<u32>, start: &RowStart) -> Option<PackedCoefficients> {
+fn decode_part(plan: &DecodePlan, rows: std::ops::Range<u32>, start: &McuStart) -> Option<PackedCoefficients> {
     let codestream = plan.codestream();
     let (mut packed, mut warnings) = (PackedCoefficients::default(), Warnings::default());
     packed.reset(plan, &McuWindow { columns: plan.mcus().columns.clone(), rows: rows.clone() });
     let mut scan = SequentialScan::new(codestream, &codestream.scans()[0]);
-    scan.start_at(rows.start, start);
+    scan.start_at(rows.start, 0, start);
     scan.decode_rows(&mut packed, rows.end, &mut warnings);
     scan.end_interval(&mut warnings);
     let fits = packed.symbols().len() <= PackedCoefficients::MAX_SYMBOLS;
