@@ -1,4 +1,4 @@
-//! The backend behind three C functions, for the PyTorch test beside this file.
+//! The backend behind C functions, for the PyTorch scripts beside this file.
 
 #![allow(unsafe_code)]
 
@@ -51,6 +51,36 @@ pub unsafe extern "C" fn isopel_decode(
     let (stream, target) = unsafe { (CallerStream::from_raw(stream), CudaTarget::from_raw(target, target_len)) };
     let job = Job { jpeg: Arc::from(jpeg), options: DecodeOptions::default(), target };
     let submission = decoder.backend.submit(vec![job], CudaAfter::Stream(stream.clone()));
+    let held = submission.fence().hold_back(&stream);
+    decoder.submissions.push(submission);
+    held.is_ok()
+}
+
+/// The same of a file many times, in one submission: each to `image_len` bytes behind the one before.
+///
+/// # Safety
+/// As `isopel_decode`, for `count * image_len` bytes from `target` on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isopel_decode_batch(
+    decoder: *mut Decoder,
+    jpeg: *const u8,
+    jpeg_len: usize,
+    target: u64,
+    image_len: usize,
+    count: usize,
+    stream: *mut c_void,
+) -> bool {
+    // SAFETY: the caller's promise.
+    let (decoder, jpeg) = unsafe { (&mut *decoder, std::slice::from_raw_parts(jpeg, jpeg_len)) };
+    // SAFETY: the caller's promise.
+    let stream = unsafe { CallerStream::from_raw(stream) };
+    let jpeg: Arc<[u8]> = Arc::from(jpeg);
+    let job = |index: usize| {
+        // SAFETY: the caller's promise.
+        let target = unsafe { CudaTarget::from_raw(target + (index * image_len) as u64, image_len) };
+        Job { jpeg: jpeg.clone(), options: DecodeOptions::default(), target }
+    };
+    let submission = decoder.backend.submit((0..count).map(job).collect(), CudaAfter::Stream(stream.clone()));
     let held = submission.fence().hold_back(&stream);
     decoder.submissions.push(submission);
     held.is_ok()
