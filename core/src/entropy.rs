@@ -51,6 +51,9 @@ enum RowCoefficients<'r> {
     /// The same, of which only these columns are wanted.
     #[cfg(not(target_arch = "wasm32"))]
     Part { packed: &'r PackedCoefficients, columns: &'r [BlockWindow] },
+    /// Headers that point to symbols elsewhere.
+    #[cfg(not(target_arch = "wasm32"))]
+    Elsewhere { headers: &'r PackedCoefficients, symbols: &'r [u32] },
     /// Of several scans.
     Planes { planes: &'r [CoefficientPlane], smoother: Option<&'r Smoother> },
 }
@@ -110,6 +113,10 @@ impl McuRow<'_> {
             #[cfg(not(target_arch = "wasm32"))]
             RowCoefficients::Part { packed, columns } => {
                 BlockRow::Packed(packed.row_within(component, row, &columns[component]))
+            }
+            #[cfg(not(target_arch = "wasm32"))]
+            RowCoefficients::Elsewhere { headers, symbols } => {
+                BlockRow::Packed(headers.row_elsewhere(component, row, symbols))
             }
             RowCoefficients::Planes { planes, smoother } => {
                 BlockRow::Plane(PlaneRow { component, plane: &planes[component], smoother, row })

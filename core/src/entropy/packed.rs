@@ -131,6 +131,21 @@ impl PackedCoefficients {
         PackedRow { headers, first_column: place.first_column, symbols: self.symbols() }
     }
 
+    /// A row of blocks whose headers point to symbols elsewhere.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn row_elsewhere<'p>(&'p self, component: usize, row: u32, symbols: &'p [u32]) -> PackedRow<'p> {
+        PackedRow { symbols, ..self.row(component, row) }
+    }
+
+    /// Gives a block a header, if it is one that is wanted.
+    #[cfg(not(target_arch = "wasm32"))]
+    #[inline(always)]
+    pub(super) fn set_header(&mut self, place: &RowPlace, column: u32, header: u32) {
+        if let Some(index) = place.index(column) {
+            self.headers[index] = header;
+        }
+    }
+
     /// A row of blocks within narrower columns.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn row_within(&self, component: usize, row: u32, columns: &BlockWindow) -> PackedRow<'_> {

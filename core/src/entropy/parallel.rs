@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::baseline::ScanShape;
+use super::baseline::{McuBlock, ScanShape};
 use super::packed::{BlockSink, PackedCoefficients, RowPlace};
 use super::{McuRow, RowCoefficients};
 use crate::codestream::{Codestream, Scan};
@@ -164,25 +164,62 @@ impl PlacedPieces {
         for index in mcus.rows.clone() {
             packed.start_row(plan, index);
             let first = index * self.shape.rows_per_mcu_row;
+            let piece = self.piece_with_row(index);
             for row in first..(first + self.shape.rows_per_mcu_row).min(self.shape.mcus.height) {
-                self.pack_row(row, columns.clone(), &mut packed);
+                match piece {
+                    Some(piece) => self.point_to_row(piece, row, columns.clone(), &mut packed),
+                    None => self.pack_row(row, columns.clone(), &mut packed),
+                }
             }
-            use_row(McuRow { index, coefficients: RowCoefficients::Packed(&packed) });
+            let coefficients = match piece {
+                Some(piece) => RowCoefficients::Elsewhere { headers: &packed, symbols: piece.symbols() },
+                None => RowCoefficients::Packed(&packed),
+            };
+            use_row(McuRow { index, coefficients });
         }
     }
 
+    /// The piece that holds all of an interleaved MCU row, if one does.
+    fn piece_with_row(&self, row: u32) -> Option<&Piece> {
+        let first = row as usize * self.blocks_per_mcu_row();
+        let last = (first + self.blocks_per_mcu_row()).min(self.shape.mcus.pixels() as usize * self.shape.blocks.len());
+        let piece = &self.pieces[self.pieces.partition_point(|piece| piece.end() <= first)];
+        (last <= piece.end()).then_some(piece)
+    }
+
+    /// Makes headers that point to a piece's symbols.
+    fn point_to_row(&self, piece: &Piece, row: u32, columns: Range<u32>, packed: &mut PackedCoefficients) {
+        let places = self.row_places(row, packed);
+        let mut block_index = self.first_block(row, columns.start);
+        for column in columns {
+            for (block, place) in self.shape.blocks.iter().zip(&places) {
+                packed.set_header(place, column * block.columns + block.column, piece.header(block_index));
+                block_index += 1;
+            }
+        }
+    }
+
+    fn row_places(&self, row: u32, packed: &PackedCoefficients) -> Vec<RowPlace> {
+        let place = |block: &McuBlock| packed.row_place(block.component, row * block.rows + block.row);
+        self.shape.blocks.iter().map(place).collect()
+    }
+
+    /// Index in the scan of an MCU's first block.
+    fn first_block(&self, row: u32, column: u32) -> usize {
+        (row as usize * self.shape.mcus.width as usize + column as usize) * self.shape.blocks.len()
+    }
+
+    /// Copies a row's blocks from several pieces.
     fn pack_row(&self, row: u32, columns: Range<u32>, packed: &mut PackedCoefficients) {
-        let blocks = &self.shape.blocks;
-        let places: Vec<RowPlace> =
-            blocks.iter().map(|block| packed.row_place(block.component, row * block.rows + block.row)).collect();
-        let mut block_index = (row as usize * self.shape.mcus.width as usize + columns.start as usize) * blocks.len();
+        let places = self.row_places(row, packed);
+        let mut block_index = self.first_block(row, columns.start);
         let mut piece = self.pieces.partition_point(|piece| piece.end() <= block_index);
         for column in columns {
-            for (block, place) in blocks.iter().zip(&places) {
+            for (block, place) in self.shape.blocks.iter().zip(&places) {
                 while self.pieces[piece].end() <= block_index {
                     piece += 1;
                 }
-                let count = self.pieces[piece].copy_block(block_index, block.part, packed.room());
+                let count = self.pieces[piece].copy_block(block_index, packed.room());
                 packed.end_block(place, column * block.columns + block.column, count);
                 block_index += 1;
             }

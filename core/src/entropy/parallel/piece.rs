@@ -24,8 +24,8 @@ pub(super) struct Piece {
     /// Blocks before the first that is right, and its index in the scan.
     skipped: usize,
     first_block: usize,
-    /// By component of the scan: what is to be added to DC.
-    dc_offsets: [i16; 4],
+    /// By component of the scan: the DC coefficient that the next difference counts from.
+    last_dc: [i16; 4],
 }
 
 impl Piece {
@@ -41,14 +41,25 @@ impl Piece {
         self.first_block + self.headers.len() - self.skipped
     }
 
-    /// Copies the symbols of a block, with the right DC coefficient. Returns how many.
+    /// All symbols, to which headers point.
+    pub(super) fn symbols(&self) -> &[u32] {
+        &self.symbols
+    }
+
+    /// The header of a block, by its index in the scan.
     #[inline(always)]
-    pub(super) fn copy_block(&self, index: usize, part: usize, room: &mut [u32; ROOM]) -> usize {
+    pub(super) fn header(&self, index: usize) -> u32 {
+        self.headers[index - self.first_block + self.skipped]
+    }
+
+    /// Copies the symbols of a block. Returns how many.
+    #[inline(always)]
+    pub(super) fn copy_block(&self, index: usize, room: &mut [u32; ROOM]) -> usize {
         /// Most blocks are shorter; a constant number of words needs no call.
         const AT_ONCE: usize = 16;
-        let header = self.headers[index - self.first_block + self.skipped];
+        let header = self.header(index);
         let (first, count) = ((header >> 7) as usize, (header & 127) as usize);
-        let dc = unpacked(self.symbols[first]).0.wrapping_add(self.dc_offsets[part]);
+        let dc = unpacked(self.symbols[first]).0;
         room[0] = u32::from(dc as u16) << 16;
         let kept = usize::from(dc != 0);
         // Symbols have room behind them, so that whole steps can be copied.
@@ -69,6 +80,21 @@ impl Piece {
             dc[part] = unpacked(self.symbols[(header >> 7) as usize]).0;
         }
         dc
+    }
+}
+
+impl Piece {
+    /// Makes DC coefficients right, given what the first difference that counts is counted from.
+    fn correct_dc(&mut self, right: [i16; 4], shape: &ScanShape) {
+        let own = self.dc_before(self.skipped, shape);
+        let offsets: [i16; 4] = std::array::from_fn(|part| right[part].wrapping_sub(own[part]));
+        let last = self.dc_before(self.headers.len(), shape);
+        self.last_dc = std::array::from_fn(|part| last[part].wrapping_add(offsets[part]));
+        let parts = shape.blocks.iter().map(|block| block.part).cycle().skip(self.skipped % shape.blocks.len());
+        for (&header, part) in self.headers[self.skipped..].iter().zip(parts) {
+            let symbol = &mut self.symbols[(header >> 7) as usize];
+            *symbol = symbol.wrapping_add(u32::from(offsets[part] as u16) << 16);
+        }
     }
 }
 
@@ -214,13 +240,8 @@ impl<'a> PieceDecoder<'a> {
         let total = shape.mcus.pixels() as usize * shape.blocks.len();
         if let Some(before) = before {
             piece.first_block = before.end();
-            let right = before.dc_before(before.headers.len(), &shape);
-            let own = piece.dc_before(piece.skipped, &shape);
-            for part in 0..4 {
-                let right = right[part].wrapping_add(before.dc_offsets[part]);
-                piece.dc_offsets[part] = right.wrapping_sub(own[part]);
-            }
         }
+        piece.correct_dc(before.map_or([0; 4], |before| before.last_dc), &shape);
         if is_last {
             let wanted = piece.skipped + total.checked_sub(piece.first_block)?;
             // Where the last block ends is where one behind it would begin.
