@@ -46,7 +46,13 @@ fn assert_same(singles: &[Result<Image, Error>], batch: &[Result<Image, Error>],
     for (index, (single, batch)) in singles.iter().zip(batch).enumerate() {
         match (single, batch) {
             (Ok(single), Ok(batch)) => {
-                assert_eq!(single.report, batch.report, "{what}: job {index}");
+                let mut elsewhere = single.report.clone();
+                elsewhere.route = batch.report.route;
+                assert_eq!(elsewhere, batch.report, "{what}: job {index}");
+                // How much data there is decides in which pieces a GPU decodes it, and so whether it leaves an irregular
+                // file to the CPU.
+                let both_exact = single.report.route.is_exact() && batch.report.route.is_exact();
+                assert!(both_exact || single.report.route == batch.report.route, "{what}: job {index}: another route");
                 assert!(single.pixels == batch.pixels, "{what}: job {index}: pixels differ");
             }
             (Err(single), Err(batch)) => assert_eq!(single, batch, "{what}: job {index}"),

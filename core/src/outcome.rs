@@ -36,6 +36,13 @@ pub enum Route {
     CudaUpload,
 }
 
+impl Route {
+    /// Whether its pixels are the CPU's to the byte; nvJPEG's differ a little.
+    pub fn is_exact(self) -> bool {
+        !matches!(self, Route::CudaEngines | Route::CudaGpuHybrid | Route::CudaHybrid)
+    }
+}
+
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -66,7 +73,8 @@ pub struct Report {
     pub scale: Scale,
     /// What was decoded, in stored coordinates of the picture at that scale.
     pub region: StoredRect,
-    /// Which code made the pixels.
+    /// Which code made the pixels. Of routes that give the same, which one is taken may depend on what else is decoded
+    /// with the file.
     pub route: Route,
     /// What was wrong with the file.
     pub warnings: Vec<Warning>,
