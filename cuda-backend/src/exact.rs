@@ -235,7 +235,7 @@ impl ExactDecoder {
             })
             .collect();
         let spare = self.spare_waves.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let synchronisation = Synchronisation::for_data(end - first);
+        let synchronisation = Synchronisation::for_data(images.len(), end - first);
         LaidOut { wave: spare.unwrap_or_default().fill(&members, synchronisation), data: first..end }
     }
 

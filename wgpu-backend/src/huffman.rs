@@ -139,7 +139,8 @@ impl<'t> WaveScans<'t> {
     pub(crate) fn synchronisation(&self, wanted: Option<Synchronisation>) -> Synchronisation {
         match self.has_long_period {
             true => Synchronisation::Rounds,
-            false => wanted.unwrap_or_else(|| Synchronisation::for_data(self.data_words as usize * 4)),
+            false => wanted
+                .unwrap_or_else(|| Synchronisation::for_data(self.pictures as usize, self.data_words as usize * 4)),
         }
     }
 

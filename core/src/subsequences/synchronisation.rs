@@ -12,11 +12,14 @@ pub enum Synchronisation {
 }
 
 impl Synchronisation {
-    /// Bytes of data up to which a device has threads to spare.
+    /// Bytes of several files together up to which candidates are faster. With more, a device has no threads to spare.
     pub const CANDIDATES_DATA: usize = 2 << 20;
+    /// The same of one file, which has nothing beside it.
+    const CANDIDATES_FILE: usize = 6 << 20;
 
-    /// What is faster for so many bytes of data together.
-    pub fn for_data(bytes: usize) -> Self {
-        if bytes <= Self::CANDIDATES_DATA { Self::Candidates } else { Self::Rounds }
+    /// What is faster for the data of so many files that are decoded together.
+    pub fn for_data(files: usize, bytes: usize) -> Self {
+        let most = if files == 1 { Self::CANDIDATES_FILE } else { Self::CANDIDATES_DATA };
+        if bytes <= most { Self::Candidates } else { Self::Rounds }
     }
 }
