@@ -6,7 +6,6 @@
 //! piece's decoder stood too, at the same block of an MCU. From there on both would do the same, so what the next one
 //! decoded is right, but for DC coefficients, which are off by the same amount throughout. What comes out is exact by
 //! construction; anything irregular is left to the serial decoder.
-
 //!
 //! Pieces are decoded in waves: the rows of one are reconstructed while the next is decoded, in the memory of those that
 //! are done with.
