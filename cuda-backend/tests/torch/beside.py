@@ -4,34 +4,16 @@
     python3 beside.py path/to/libc_abi.so photo.jpg WIDTH HEIGHT
 """
 
-import ctypes
 import sys
 import threading
 import time
 
 import torch
 
+from c_abi import library
+
 BATCH, SECONDS, SIZE = 64, 3.0, 8192
 RATES = (1_000, 3_000, 6_000, None)
-
-
-def library(path):
-    lib = ctypes.CDLL(path)
-    lib.isopel_open.restype = ctypes.c_void_p
-    lib.isopel_open.argtypes = [ctypes.c_bool, ctypes.c_bool]
-    lib.isopel_decode_batch.restype = ctypes.c_bool
-    lib.isopel_decode_batch.argtypes = [
-        ctypes.c_void_p,
-        ctypes.c_char_p,
-        ctypes.c_size_t,
-        ctypes.c_uint64,
-        ctypes.c_size_t,
-        ctypes.c_size_t,
-        ctypes.c_void_p,
-    ]
-    lib.isopel_finish.restype = ctypes.c_size_t
-    lib.isopel_finish.argtypes = [ctypes.c_void_p]
-    return lib
 
 
 class Decoding(threading.Thread):

@@ -7,33 +7,16 @@ A decoder that writes ahead of the stream changes what the reduction reads.
     python3 reuse.py path/to/libc_abi.so photo.jpg
 """
 
-import ctypes
 import sys
 import time
 
 import torch
 import torchvision
 
+from c_abi import library
+
 ROUNDS, VICTIMS, BUSY_MS = 20, 10, 100
 OLD = 7
-
-
-def library(path):
-    lib = ctypes.CDLL(path)
-    lib.isopel_open.restype = ctypes.c_void_p
-    lib.isopel_open.argtypes = [ctypes.c_bool, ctypes.c_bool]
-    lib.isopel_decode.restype = ctypes.c_bool
-    lib.isopel_decode.argtypes = [
-        ctypes.c_void_p,
-        ctypes.c_char_p,
-        ctypes.c_size_t,
-        ctypes.c_uint64,
-        ctypes.c_size_t,
-        ctypes.c_void_p,
-    ]
-    lib.isopel_finish.restype = ctypes.c_size_t
-    lib.isopel_finish.argtypes = [ctypes.c_void_p]
-    return lib
 
 
 def cycles_per_millisecond():
