@@ -1,6 +1,6 @@
 /** The package in a browser, with WebGPU. */
 
-import { expect, test } from '@playwright/test';
+import { expect, type Page, test } from '@playwright/test';
 import { regions, scaledPictures, storedPictures, uprightPictures } from './corpus.js';
 import { decodeAll, PACKAGE } from './pages.js';
 
@@ -293,15 +293,9 @@ test('auto leaves a software adapter alone and says so', async ({ page }) => {
 });
 
 test('a lost device is named, and the next call opens another', async ({ page }) => {
+  await rememberDevices(page);
   const result = await page.evaluate(async (url) => {
-    const devices: GPUDeviceLike[] = [];
-    const adapter = (globalThis as unknown as { GPUAdapter: { prototype: AdapterLike } }).GPUAdapter.prototype;
-    const requestDevice = adapter.requestDevice;
-    adapter.requestDevice = async function (this: AdapterLike, ...rest: unknown[]) {
-      const device = await requestDevice.apply(this, rest);
-      devices.push(device);
-      return device;
-    };
+    const { devices } = globalThis as unknown as WithDevices;
     const { init } = (await import(url)) as typeof import('../dist/index.js');
     const isopel = await init({ backend: 'webgpu' });
     const file = await (await fetch('/samples/gray.jpg')).blob();
@@ -337,15 +331,9 @@ test('a lost device is named, and the next call opens another', async ({ page })
 test('a device that is lost while the GPU’s flags are awaited costs an error or nothing, and never a wrong picture', async ({
   page,
 }) => {
+  await rememberDevices(page);
   const result = await page.evaluate(async (url) => {
-    const devices: GPUDeviceLike[] = [];
-    const adapter = (globalThis as unknown as { GPUAdapter: { prototype: AdapterLike } }).GPUAdapter.prototype;
-    const requestDevice = adapter.requestDevice;
-    adapter.requestDevice = async function (this: AdapterLike, ...rest: unknown[]) {
-      const device = await requestDevice.apply(this, rest);
-      devices.push(device);
-      return device;
-    };
+    const { devices } = globalThis as unknown as WithDevices;
     const { init } = (await import(url)) as typeof import('../dist/index.js');
     const isopel = await init({ backend: 'webgpu', entropy: 'gpu' });
     const file = await (await fetch('/samples/gray.jpg')).blob();
@@ -374,20 +362,13 @@ test('a device that is lost while the GPU’s flags are awaited costs an error o
 });
 
 test('auto takes a hardware adapter for large work, and the CPU when its device is lost', async ({ page }) => {
+  await rememberDevices(page);
   const result = await page.evaluate(async (url) => {
-    const devices: GPUDeviceLike[] = [];
-    const { GPUAdapter, GPUAdapterInfo } = globalThis as unknown as {
-      GPUAdapter: { prototype: AdapterLike };
+    const { devices, GPUAdapterInfo } = globalThis as unknown as WithDevices & {
       GPUAdapterInfo: { prototype: object };
     };
     // SwiftShader, dressed up as hardware.
     Object.defineProperty(GPUAdapterInfo.prototype, 'isFallbackAdapter', { value: false });
-    const requestDevice = GPUAdapter.prototype.requestDevice;
-    GPUAdapter.prototype.requestDevice = async function (this: AdapterLike, ...rest: unknown[]) {
-      const device = await requestDevice.apply(this, rest);
-      devices.push(device);
-      return device;
-    };
     const { init } = (await import(url)) as typeof import('../dist/index.js');
     const isopel = await init();
     const file = await (await fetch('/samples/gray.jpg')).blob();
@@ -473,6 +454,25 @@ test('memory is given back, and the decoder goes on', async ({ page }) => {
   }, PACKAGE);
   expect(same).toBe(true);
 });
+
+/** Keeps every device that the page opens from now on. */
+async function rememberDevices(page: Page) {
+  await page.evaluate(() => {
+    const global = globalThis as unknown as WithDevices & { GPUAdapter: { prototype: AdapterLike } };
+    global.devices = [];
+    const adapter = global.GPUAdapter.prototype;
+    const requestDevice = adapter.requestDevice;
+    adapter.requestDevice = async function (this: AdapterLike, ...rest: unknown[]) {
+      const device = await requestDevice.apply(this, rest);
+      global.devices.push(device);
+      return device;
+    };
+  });
+}
+
+interface WithDevices {
+  devices: GPUDeviceLike[];
+}
 
 interface GPUDeviceLike {
   destroy(): void;
