@@ -62,8 +62,9 @@ __device__ inline u32 find(const Candidates &candidates, u32 state) {
     return found;
 }
 
-// Links from the guesses before each subsequence to the candidates behind it, and from new ones among these on; from the
-// start of a segment there is only one way, and it is guessed already where it leads to. Threads may add the same candidate twice: that costs room, but links stay right.
+// Links from the guesses before each subsequence to the candidates behind it, and from new ones among these on; from
+// the start of a segment there is only one way, and it is guessed already where it leads to. Threads may add the same
+// candidate twice: that costs room, but links stay right.
 extern "C" __global__ void __launch_bounds__(GROUP)
 follow_candidates(const __grid_constant__ Wave wave) {
     const Guess guess(wave);

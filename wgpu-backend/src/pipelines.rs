@@ -59,15 +59,15 @@ impl Pipeline {
         let descriptor =
             wgpu::ShaderModuleDescriptor { label: Some(&label), source: wgpu::ShaderSource::Wgsl(source.into()) };
         // Without naga's bounds checks and loop counters, which these indices and short loops do not need.
-        // SAFETY: the shaders index only with numbers that `tile.rs`, `output.rs`, `write.rs` and `wave.rs`
-        // compute from a plan: block headers and symbols lie in their sections, planes and targets are as large as
-        // the components and outputs say, a quad is made only where its four pixels are, filters stay within the
-        // samples that are there, and a workgroup beyond the work returns at once. Bytes of a JPEG file never become
-        // an index without a mask (zigzag positions have 6 bits; look-up tables have an entry for each 16 bits), and
-        // where they decide how far a reader gets, its index is checked. Entropy decoding has as many symbol slots as
-        // the bits of a subsequence can fill, adds candidates only where there is room, clears the headers that it may leave
-        // out, and consumes a bit at least with each round of a loop or ends after 256. The other loops end after 64 and after 4 rounds. Checks that no
-        // device may drop (WebGPU's own) stay in force.
+        // SAFETY: the shaders index only with numbers that `tile.rs`, `output.rs`, `write.rs` and `wave.rs` compute
+        // from a plan: block headers and symbols lie in their sections, planes and targets are as large as the
+        // components and outputs say, a quad is made only where its four pixels are, filters stay within the samples
+        // that are there, and a workgroup beyond the work returns at once. Bytes of a JPEG file never become an
+        // index without a mask (zigzag positions have 6 bits; look-up tables have an entry for each 16 bits), and
+        // where they decide how far a reader gets, its index is checked. Entropy decoding has as many symbol slots
+        // as the bits of a subsequence can fill, adds candidates only where there is room, clears the headers that
+        // it may leave out, and consumes a bit at least with each round of a loop or ends after 256. The other loops
+        // end after 64 and after 4 rounds. Checks that no device may drop (WebGPU's own) stay in force.
         #[expect(unsafe_code, reason = "wgpu marks unchecked shaders unsafe")]
         let module = unsafe { device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked()) };
         let entries: Vec<wgpu::BindGroupLayoutEntry> = (0..)

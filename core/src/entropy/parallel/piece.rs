@@ -81,9 +81,7 @@ impl Piece {
         }
         dc
     }
-}
 
-impl Piece {
     /// Makes DC coefficients right, given what the first difference that counts is counted from.
     fn correct_dc(&mut self, right: [i16; 4], shape: &ScanShape) {
         let own = self.dc_before(self.skipped, shape);
