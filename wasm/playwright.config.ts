@@ -4,7 +4,7 @@ import { chromiumOptions, findChromium, testPort } from './tests/chromium.js';
 const PORT = testPort('ISOPEL_PACKAGE_TEST_PORT');
 const chromium = findChromium();
 
-const browser = (name: string, webgpu: boolean, testMatch: string) => ({
+const browser = (name: string, webgpu: boolean, testMatch: string | string[]) => ({
   name,
   testMatch,
   use: { baseURL: `http://localhost:${PORT}`, launchOptions: chromiumOptions(chromium, webgpu) },
@@ -23,7 +23,7 @@ export default defineConfig({
       ? []
       : [
           browser('chromium', true, 'browser.spec.ts'),
-          browser('chromium with webgpu', true, 'webgpu.spec.ts'),
+          browser('chromium with webgpu', true, ['webgpu.spec.ts', 'generated.spec.ts']),
           browser('chromium without webgpu', false, 'no-webgpu.spec.ts'),
         ]),
   ],

@@ -9,6 +9,7 @@ mod content;
 mod device;
 mod file;
 mod frame;
+mod golden;
 mod huffman;
 mod recipe;
 mod report;
@@ -26,6 +27,7 @@ use isopel_core::{CodingProcess, DecodeOptions, FormatRequest, PixelFormat, Size
 
 pub use check::Failure;
 pub use device::{Expected, check_on};
+pub use golden::{LIST, write_golden};
 pub use report::{Device, NAMES, Report, devices};
 pub use run::{Check, keep, run};
 pub use tally::Tally;

@@ -1,5 +1,6 @@
 //! `conformance summary`: which backends the conformance tests run on here, and which not and why.
 //! `conformance generated`: random valid files through every backend.
+//! `conformance golden`: such files and the hashes of their pixels, for decoders that run elsewhere.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
-use isopel_conformance::generated::{self, Check, Device, MAX_PIXELS, NAMES, Report};
+use isopel_conformance::generated::{self, Check, Device, LIST, MAX_PIXELS, NAMES, Report};
 use isopel_conformance::summary::Summary;
 
 #[derive(Parser)]
@@ -25,6 +26,9 @@ enum Command {
     /// pieces, regions with and without an index, at all scales, on GPUs, and with libjpeg-turbo if built with it. Fail
     /// if any two differ
     Generated(GeneratedArgs),
+    /// Write the same files to a folder, with a list of the hashes of their pixels: golden.jsonl, of which each line is
+    /// a file, options of the npm package, and what the CPU makes of them. The package's browser tests read it
+    Golden(GoldenArgs),
 }
 
 #[derive(Args)]
@@ -55,6 +59,24 @@ struct GeneratedArgs {
     keep: PathBuf,
 }
 
+#[derive(Args)]
+struct GoldenArgs {
+    /// Where the files go; the folder is made
+    folder: PathBuf,
+    /// Files to write
+    #[arg(long, default_value_t = 300)]
+    count: u64,
+    /// Where all random numbers come from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The first file
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// Pixels of the largest file; larger ones are halved
+    #[arg(long, default_value_t = MAX_PIXELS, value_parser = clap::value_parser!(u64).range(1..))]
+    max_pixels: u64,
+}
+
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Summary => {
@@ -63,6 +85,20 @@ fn main() -> ExitCode {
             if summary.unmet.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
         }
         Command::Generated(arguments) => generated(&arguments),
+        Command::Golden(arguments) => golden(&arguments),
+    }
+}
+
+fn golden(GoldenArgs { folder, count, seed, first, max_pixels }: &GoldenArgs) -> ExitCode {
+    match generated::write_golden(folder, *seed, *first..first.saturating_add(*count), *max_pixels) {
+        Ok(lines) => {
+            println!("{count} files, {lines} requests: {}", folder.join(LIST).display());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {}: {error}", folder.display());
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -39,7 +39,9 @@ export async function decodeAll(
           }
           findings.routes[image.route] = (findings.routes[image.route] ?? 0) + 1;
         } catch (error) {
-          findings.wrong.push(`${name}: ${String(error)}`);
+          if (sha256 !== undefined) {
+            findings.wrong.push(`${name}: ${String(error)}`);
+          }
         }
       }
       return findings;
