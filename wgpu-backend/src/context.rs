@@ -18,6 +18,7 @@ use crate::staged::StagedMemory;
 use crate::stages::{HUFFMAN_STAGES, STAGES, Stage};
 use crate::submit::SubmitOptions;
 use crate::tile::TileLimits;
+use crate::upload::TableMemory;
 use crate::wave::BindingLimits;
 
 /// Where entropy decoding runs.
@@ -91,6 +92,7 @@ pub struct WgpuBackend {
     adapter: wgpu::AdapterInfo,
     pub(crate) pipelines: Pipelines,
     pub(crate) pack_memory: PackMemory,
+    pub(crate) table_memory: TableMemory,
     pub(crate) staging: StagingPool,
     pub(crate) uploads: BufferPool,
     pub(crate) planes: BufferPool,
@@ -205,6 +207,7 @@ impl WgpuBackend {
         let backend = WgpuBackend {
             pipelines: Pipelines::new(&device, decodes_entropy),
             pack_memory: PackMemory::default(),
+            table_memory: TableMemory::default(),
             staging: StagingPool::new(),
             uploads: BufferPool::new(
                 "jpeg.upload",

@@ -45,6 +45,11 @@ pub(crate) struct WaveScans<'t> {
 }
 
 impl<'t> WaveScans<'t> {
+    /// None yet; this memory is for the table of subsequences.
+    pub(crate) fn new(subsequences: Vec<u32>) -> Self {
+        WaveScans { subsequences, ..WaveScans::default() }
+    }
+
     /// Appends a picture whose first header has this index; gives the first symbol of each of its scans.
     pub(crate) fn append(&mut self, picture: &'t StagedPicture, first_header: u32) -> Vec<u32> {
         let first_symbols = (0..picture.plan.scans.len()).map(|scan| self.append_scan(picture, scan, first_header));

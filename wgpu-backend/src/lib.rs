@@ -35,6 +35,7 @@ mod target;
 mod tile;
 #[cfg(test)]
 mod unfused;
+mod upload;
 mod wave;
 mod write;
 

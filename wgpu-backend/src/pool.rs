@@ -11,8 +11,8 @@ pub(crate) struct BufferPool {
 }
 
 impl BufferPool {
-    /// Buffers kept; more are dropped, smallest first.
-    const KEPT: usize = 4;
+    /// Buffers kept, for as many threads that submit; more are dropped, smallest first.
+    const KEPT: usize = 8;
 
     pub(crate) fn new(label: &'static str, usage: wgpu::BufferUsages) -> Self {
         BufferPool { label, usage, free: Mutex::default() }

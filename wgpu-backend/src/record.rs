@@ -9,7 +9,8 @@ use crate::flags::PictureFlags;
 use crate::submit::ReadyJob;
 use crate::target::WgpuTarget;
 use crate::tile::{PreparedJob, Tile};
-use crate::wave::{PassTimestamps, Slot, TileSize, UploadChunk, Wave, WaveBuffers};
+use crate::upload::{Upload, UploadChunk};
+use crate::wave::{PassTimestamps, Slot, TileSize, Wave, WaveBuffers};
 
 /// Bytes of upload that one thread writes: a few pictures.
 const STAGING_CHUNK: u64 = 4 << 20;
@@ -93,19 +94,20 @@ impl WgpuBackend {
         used: &mut UsedBuffers,
         timestamps: Option<&PassTimestamps>,
     ) -> Option<wgpu::Buffer> {
-        let wave = Wave::new(&tiles, self.limits);
+        let wave = Wave::new(&tiles, self.limits, &self.table_memory);
         let upload = match memory {
             Memory::Pooled => {
-                let upload = self.uploads.take(&self.device, wave.upload_len());
+                let upload = self.uploads.take(&self.device, wave.upload().len());
                 let chunks: Vec<(UploadChunk, wgpu::Buffer)> = wave
-                    .upload_chunks(STAGING_CHUNK)
+                    .upload()
+                    .chunks(STAGING_CHUNK)
                     .into_iter()
                     .map(|chunk| {
                         let staging = self.staging.take(&self.device, chunk.len);
                         (chunk, staging)
                     })
                     .collect();
-                let fill_chunk = |(chunk, staging): &(UploadChunk, wgpu::Buffer)| fill(&wave, chunk, staging);
+                let fill_chunk = |(chunk, staging): &(UploadChunk, wgpu::Buffer)| fill(wave.upload(), chunk, staging);
                 #[cfg(not(target_arch = "wasm32"))]
                 self.threads.install(|| chunks.par_iter().for_each(fill_chunk));
                 #[cfg(target_arch = "wasm32")]
@@ -122,12 +124,12 @@ impl WgpuBackend {
             Memory::Own => {
                 let upload = self.device.create_buffer(&wgpu::BufferDescriptor {
                     label: Some("jpeg.upload"),
-                    size: wave.upload_len(),
+                    size: wave.upload().len(),
                     usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC,
                     mapped_at_creation: true,
                 });
-                for chunk in wave.upload_chunks(u64::MAX) {
-                    fill(&wave, &chunk, &upload);
+                for chunk in wave.upload().chunks(u64::MAX) {
+                    fill(wave.upload(), &chunk, &upload);
                 }
                 upload.unmap();
                 upload
@@ -146,7 +148,9 @@ impl WgpuBackend {
         for _ in 0..timestamps.map_or(1, |timestamps| timestamps.repetitions) {
             wave.record(&self.device, encoder, &self.pipelines, &buffers, timestamps);
         }
-        let (flags, (scratch, _)) = (wave.flags()?, buffers.decoded?);
+        let flags = wave.flags();
+        self.table_memory.put(wave.into_memory());
+        let (flags, (scratch, _)) = (flags?, buffers.decoded?);
         let copy = self.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("jpeg.flags"),
             size: flags.size,
@@ -210,10 +214,10 @@ impl UsedBuffers {
     }
 }
 
-/// Writes a chunk of a wave's upload into a mapped buffer.
-fn fill(wave: &Wave, chunk: &UploadChunk, buffer: &wgpu::Buffer) {
+/// Writes a chunk of an upload into a mapped buffer.
+fn fill(upload: &Upload, chunk: &UploadChunk, buffer: &wgpu::Buffer) {
     // Only a lost device can't give the range, and then nothing will be read.
     if let Ok(mut view) = buffer.get_mapped_range_mut(..chunk.len) {
-        wave.write_chunk(chunk, view.slice(..));
+        upload.write_chunk(chunk, view.slice(..));
     }
 }

@@ -1,7 +1,6 @@
 //! Waves: tiles of any number of pictures that go through the stages together, in one dispatch of each (more of the
 //! last ones for every further target buffer).
 
-use bytemuck::{Pod, cast_slice};
 use isopel_core::subsequences::{CANDIDATES, Synchronisation};
 
 use crate::huffman::{self, Sections, WaveScans};
@@ -10,7 +9,8 @@ use crate::output::Writer;
 use crate::pipelines::{Pipeline, Pipelines};
 use crate::stages::HUFFMAN_STAGES;
 use crate::tile::{Coefficients, Tile};
-use crate::write::{PlacedOutput, TargetWindow, gather, in_layers};
+use crate::upload::{Contents, TableMemory, Upload};
+use crate::write::{GROUP, PlacedOutput, TargetWindow, gather, in_layers};
 
 /// Where a tile's pixels go.
 pub(crate) struct Slot {
@@ -37,8 +37,7 @@ pub(crate) struct Section {
 /// Tiles laid out for upload.
 pub(crate) struct Wave<'t> {
     limits: BindingLimits,
-    upload: Vec<Part<'t>>,
-    upload_len: u64,
+    upload: Upload<'t>,
     components: Section,
     idct_groups: (Section, u32),
     source: Source,
@@ -92,7 +91,7 @@ pub(crate) struct WaveBuffers {
 
 impl Decoded {
     fn new<'t>(
-        mut scans: WaveScans<'t>,
+        scans: &mut WaveScans<'t>,
         headers: u32,
         synchronisation: Option<Synchronisation>,
         upload: &mut Upload<'t>,
@@ -101,10 +100,10 @@ impl Decoded {
         scans.finish();
         let groups = scans.groups();
         let subsequences = scans.subsequences.len() as u64;
-        let mut words: Vec<Contents> = scans.data.into_iter().map(Contents::Data).collect();
-        words.push(Contents::Bytes(cast_slice(&scans.tables).to_vec()));
-        let mut scratch = Sections::new(upload.alignment);
-        let mut coefficients = Sections::new(upload.alignment);
+        let mut words: Vec<Contents> = scans.data.iter().copied().map(Contents::Data).collect();
+        words.push(upload.table(&scans.tables));
+        let mut scratch = Sections::new(upload.alignment());
+        let mut coefficients = Sections::new(upload.alignment());
         let [candidates_bytes, group_links_bytes] = match synchronisation {
             Synchronisation::Rounds => [0, 0],
             Synchronisation::Candidates => {
@@ -133,13 +132,6 @@ impl Decoded {
     }
 }
 
-/// A range of the upload buffer that is written at once.
-pub(crate) struct UploadChunk {
-    pub(crate) offset: u64,
-    pub(crate) len: u64,
-    parts: std::ops::Range<usize>,
-}
-
 /// One dispatch of a stage that writes pixels.
 struct Write {
     writer: Writer,
@@ -151,6 +143,11 @@ struct Write {
 
 /// Blocks per workgroup of the first stage.
 pub(crate) const IDCT_BLOCKS: u32 = 8;
+
+/// Workgroups of the first stage for a component.
+fn workgroups_of(component: &Component) -> u32 {
+    (component.block_columns * component.block_rows).div_ceil(IDCT_BLOCKS)
+}
 
 /// What a tile adds to a wave.
 pub(crate) struct TileSize {
@@ -180,24 +177,25 @@ impl TileSize {
 
 impl<'t> Wave<'t> {
     /// Lays out tiles, which fit the limits together, and their slots. All have coefficients, or none.
-    pub(crate) fn new(tiles: &[(&'t Tile, Slot)], limits: BindingLimits) -> Self {
-        Self::with_synchronisation(tiles, limits, None)
+    pub(crate) fn new(tiles: &[(&'t Tile, Slot)], limits: BindingLimits, memory: &TableMemory) -> Self {
+        Self::with_synchronisation(tiles, limits, memory, None)
     }
 
     /// The same; `None` finds states the faster way.
     fn with_synchronisation(
         tiles: &[(&'t Tile, Slot)],
         limits: BindingLimits,
+        memory: &TableMemory,
         synchronisation: Option<Synchronisation>,
     ) -> Self {
         let mut components: Vec<Component> = Vec::new();
-        let mut idct_groups = vec![0u32];
+        let mut idct_groups = 0;
         let (mut headers, mut symbols, mut quant) = (Vec::new(), Vec::new(), Vec::new());
         let (mut header_count, mut symbol_count) = (0, 0);
         let mut plane_words = 0;
         let mut samples = Vec::new();
         let mut first_components = Vec::new();
-        let mut scans = WaveScans::default();
+        let mut scans = WaveScans::new(memory.take());
         for (tile, _) in tiles {
             let first_symbols = match &tile.coefficients {
                 Coefficients::Packed(packed) => {
@@ -210,17 +208,15 @@ impl<'t> Wave<'t> {
             };
             first_components.push(components.len() as u32);
             for (component, &scan) in tile.components.iter().zip(&tile.scan_of) {
-                let index = components.len() as u32;
-                let blocks = component.block_columns * component.block_rows;
                 components.push(Component {
                     first_block: component.first_block + header_count,
                     first_symbol: first_symbols[scan],
-                    first_group: idct_groups.len() as u32 - 1,
+                    first_group: idct_groups,
                     plane: component.plane + plane_words,
                     quant: component.quant + quant.len() as u32,
                     ..*component
                 });
-                idct_groups.extend(std::iter::repeat_n(index, blocks.div_ceil(IDCT_BLOCKS) as usize));
+                idct_groups += workgroups_of(component);
             }
             header_count += tile.header_count;
             quant.extend_from_slice(&tile.quant);
@@ -229,92 +225,67 @@ impl<'t> Wave<'t> {
             }
             plane_words += tile.plane_words;
         }
-        idct_groups[0] = idct_groups.len() as u32 - 1;
-        let idct_count = idct_groups[0];
 
-        let mut upload = Upload { parts: Vec::new(), len: 0, alignment: limits.offset_alignment };
+        let mut upload = Upload::new(limits.offset_alignment, memory.take());
+        let section_of_components = upload.append(&components);
+        let idct_groups = upload.append_groups(components.iter().map(workgroups_of));
+        let source = if scans.pictures > 0 {
+            Source::Decoded(Decoded::new(&mut scans, header_count, synchronisation, &mut upload))
+        } else {
+            Source::Uploaded { headers: upload.append_all(headers), symbols: upload.append_all(symbols) }
+        };
+        memory.put(scans.subsequences);
         let mut wave = Wave {
             limits,
-            components: upload.append(&components),
-            idct_groups: (upload.append(&idct_groups), idct_count),
-            source: if scans.pictures > 0 {
-                Source::Decoded(Decoded::new(scans, header_count, synchronisation, &mut upload))
-            } else {
-                Source::Uploaded { headers: upload.append_all(headers), symbols: upload.append_all(symbols) }
-            },
+            components: section_of_components,
+            idct_groups,
+            source,
             quant: upload.append(&quant),
-            samples: samples.into_iter().map(|(samples, to)| (upload.append_all(vec![samples]), to)).collect(),
+            samples: samples.into_iter().map(|(samples, to)| (upload.append_all([samples]), to)).collect(),
             plane_bytes: u64::from(plane_words) * 4,
             writes: Vec::new(),
-            upload: Vec::new(),
-            upload_len: 0,
+            upload,
         };
-        wave.lay_out_writes(tiles, &first_components, &mut upload);
-        (wave.upload, wave.upload_len) = (upload.parts, upload.len);
+        wave.lay_out_writes(tiles, &first_components);
         wave
     }
 
     /// Lays out the dispatches that write pixels.
-    fn lay_out_writes(&mut self, tiles: &[(&Tile, Slot)], first_components: &[u32], upload: &mut Upload<'t>) {
+    fn lay_out_writes(&mut self, tiles: &[(&Tile, Slot)], first_components: &[u32]) {
         let placed = tiles.iter().zip(first_components).flat_map(|((tile, slot), &first_component)| {
             tile.outputs.iter().map(move |output| PlacedOutput::new(output, slot, first_component))
         });
         for layer in in_layers(placed) {
             for window in gather(layer, self.limits) {
-                self.append_writes(&window, upload);
+                self.append_writes(&window);
             }
         }
     }
 
-    fn append_writes(&mut self, window: &TargetWindow, upload: &mut Upload<'t>) {
+    fn append_writes(&mut self, window: &TargetWindow) {
         for writer in Writer::ALL {
-            let (outputs, groups) = window.outputs_of(writer);
+            let outputs = window.outputs_of(writer);
             if outputs.is_empty() {
                 continue;
             }
             self.writes.push(Write {
                 writer,
-                outputs: upload.append(&outputs),
-                groups: (upload.append(&groups), groups[0]),
+                outputs: self.upload.append(&outputs),
+                groups: self.upload.append_groups(outputs.iter().map(|output| output.items.div_ceil(GROUP))),
                 target: window.target.clone(),
                 window: Section { offset: window.bytes.start, size: window.bytes.end - window.bytes.start },
             });
         }
     }
 
-    /// Bytes of the upload buffer.
-    pub(crate) fn upload_len(&self) -> u64 {
-        self.upload_len
+    /// What the passes read.
+    pub(crate) fn upload(&self) -> &Upload<'t> {
+        &self.upload
     }
 
-    /// Cuts the upload into chunks of about `len` bytes, so that several threads can write it: memory that the
-    /// GPU reads is slow to write to for one.
-    pub(crate) fn upload_chunks(&self, len: u64) -> Vec<UploadChunk> {
-        let mut chunks = Vec::new();
-        let mut chunk = UploadChunk { offset: 0, len: 0, parts: 0..0 };
-        for (index, part) in self.upload.iter().enumerate() {
-            chunk.len += (part.gap + part.contents.len()) as u64;
-            chunk.parts.end = index + 1;
-            if chunk.len >= len {
-                let next = UploadChunk { offset: chunk.offset + chunk.len, len: 0, parts: index + 1..index + 1 };
-                chunks.push(std::mem::replace(&mut chunk, next));
-            }
-        }
-        if chunk.len > 0 {
-            chunks.push(chunk);
-        }
-        chunks
-    }
-
-    /// Writes a chunk of what has to be in the upload buffer.
-    pub(crate) fn write_chunk(&self, chunk: &UploadChunk, memory: wgpu::WriteOnly<[u8]>) {
-        let mut rest = memory;
-        for part in &self.upload[chunk.parts.clone()] {
-            let (_, after) = rest.split_at(part.gap);
-            let (place, after) = after.split_at(part.contents.len());
-            part.contents.write_to(place);
-            rest = after;
-        }
+    /// The memory of its tables, when they have been copied.
+    pub(crate) fn into_memory(self) -> Vec<u32> {
+        self.upload.into_memory()
     }
 
     /// Bytes of the buffer between the stages.
@@ -485,67 +456,6 @@ impl PassTimestamps {
             beginning_of_pass_write_index: Some(2 * pass),
             end_of_pass_write_index: Some(2 * pass + 1),
         })
-    }
-}
-
-/// What the upload buffer will hold. Coefficients are copied once, from where entropy decoding left them.
-struct Upload<'t> {
-    parts: Vec<Part<'t>>,
-    len: u64,
-    alignment: u64,
-}
-
-/// Bytes of the upload buffer.
-struct Part<'t> {
-    /// Zeros before it, to align it.
-    gap: usize,
-    contents: Contents<'t>,
-}
-
-enum Contents<'t> {
-    Bytes(Vec<u8>),
-    Words(&'t [u32]),
-    Data(&'t [u8]),
-}
-
-impl Contents<'_> {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Contents::Bytes(bytes) => bytes,
-            Contents::Words(words) => cast_slice(words),
-            Contents::Data(data) => data,
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.bytes().len()
-    }
-
-    fn write_to(&self, mut memory: wgpu::WriteOnly<[u8]>) {
-        memory.copy_from_slice(self.bytes());
-    }
-}
-
-impl<'t> Upload<'t> {
-    fn append<T: Pod>(&mut self, items: &[T]) -> Section {
-        self.append_all(vec![Contents::Bytes(cast_slice(items).to_vec())])
-    }
-
-    /// Appends parts that follow each other without gaps, as one section.
-    fn append_all(&mut self, parts: Vec<Contents<'t>>) -> Section {
-        let offset = self.len.next_multiple_of(self.alignment);
-        let mut gap = (offset - self.len) as usize;
-        self.len = offset;
-        for contents in parts {
-            self.len += contents.len() as u64;
-            self.parts.push(Part { gap: std::mem::take(&mut gap), contents });
-        }
-        if self.len == offset {
-            // A binding may not be empty.
-            self.parts.push(Part { gap, contents: Contents::Bytes(vec![0; 4]) });
-            self.len += 4;
-        }
-        Section { offset, size: self.len - offset }
     }
 }
 

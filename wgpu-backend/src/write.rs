@@ -107,20 +107,18 @@ impl TargetWindow<'_> {
         (output.target == self.target && both.end - both.start <= limits.max_binding).then_some(both)
     }
 
-    /// What a stage writes, and its table of workgroups: their number, then the output of each.
-    pub(crate) fn outputs_of(&self, stage: Writer) -> (Vec<Output>, Vec<u32>) {
-        let mut groups = vec![0u32];
+    /// What a stage writes.
+    pub(crate) fn outputs_of(&self, stage: Writer) -> Vec<Output> {
+        let mut first_group = 0;
         let mut outputs = Vec::new();
         for placed in &self.outputs {
             let writers = placed.output.writers(placed.start - self.bytes.start, placed.first_component);
             for (_, output) in writers.into_iter().filter(|&(writer, _)| writer == stage) {
-                let index = outputs.len() as u32;
-                outputs.push(Output { first_group: groups.len() as u32 - 1, ..output });
-                groups.extend(std::iter::repeat_n(index, output.items.div_ceil(GROUP) as usize));
+                outputs.push(Output { first_group, ..output });
+                first_group += output.items.div_ceil(GROUP);
             }
         }
-        groups[0] = groups.len() as u32 - 1;
-        (outputs, groups)
+        outputs
     }
 }
 

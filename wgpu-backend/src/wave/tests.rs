@@ -41,19 +41,13 @@ fn run(backend: &WgpuBackend, jpeg: &[u8], synchronisation: Synchronisation, sub
     let tile = ready.first()?.prepared.tiles.first().filter(|tile| tile.is_staged())?;
     let device = &backend.device;
     let slot = Slot { buffer: gpu::buffer(device, &vec![0; tile.layout.required_len().next_multiple_of(4)]), base: 0 };
-    let wave = Wave::with_synchronisation(&[(tile, slot)], backend.limits, Some(synchronisation));
-    let mut upload = vec![0; wave.upload_len() as usize];
-    let mut place = 0;
-    for part in &wave.upload {
-        place += part.gap;
-        upload[place..][..part.contents.len()].copy_from_slice(part.contents.bytes());
-        place += part.contents.len();
-    }
+    let memory = &backend.table_memory;
+    let wave = Wave::with_synchronisation(&[(tile, slot)], backend.limits, memory, Some(synchronisation));
     let (scratch, coefficients) = wave.decoded_lens()?;
     let zeros = |len: u64| gpu::buffer(device, &vec![0; len.next_multiple_of(4) as usize]);
     let (scratch, coefficients) = (zeros(scratch), zeros(coefficients));
     let buffers = WaveBuffers {
-        upload: gpu::buffer(device, &upload),
+        upload: gpu::buffer(device, &wave.upload().to_bytes()),
         planes: zeros(wave.plane_bytes()),
         decoded: Some((scratch.clone(), coefficients.clone())),
     };

@@ -69,15 +69,16 @@ impl Counter {
         let device = &self.backend.device;
         let slot = || Slot { buffer: target.buffer.clone(), base: target.offset };
         let tiles: Vec<_> = job.prepared.tiles.iter().map(|tile| (tile, slot())).collect();
-        let wave = Wave::new(&tiles, self.backend.limits);
+        let wave = Wave::new(&tiles, self.backend.limits, &self.backend.table_memory);
         let upload = device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("test"),
-            size: wave.upload_len(),
+            size: wave.upload().len(),
             usage: wgpu::BufferUsages::STORAGE,
             mapped_at_creation: true,
         });
-        for chunk in wave.upload_chunks(u64::MAX) {
-            wave.write_chunk(&chunk, upload.get_mapped_range_mut(..chunk.len).expect("it is mapped").slice(..));
+        for chunk in wave.upload().chunks(u64::MAX) {
+            wave.upload()
+                .write_chunk(&chunk, upload.get_mapped_range_mut(..chunk.len).expect("it is mapped").slice(..));
         }
         upload.unmap();
         let planes = gpu::buffer(device, &vec![0; wave.plane_bytes() as usize]);
@@ -199,7 +200,7 @@ fn rows_beyond_two_gibibytes_are_counted_within_their_bindings() {
                 let [window] = windows.as_slice() else { panic!("one output has one window") };
                 assert!(window.bytes.end - window.bytes.start <= limits.max_binding);
                 let row = plane as u64 * u64::from(plan.output_size().height) + u64::from(output.rows.start);
-                for words in Writer::ALL.into_iter().flat_map(|writer| window.outputs_of(writer).0) {
+                for words in Writer::ALL.into_iter().flat_map(|writer| window.outputs_of(writer)) {
                     assert_eq!(window.bytes.start + u64::from(words.start), BASE + row * STRIDE, "row {row}");
                     assert!(words.rows == 1 || u64::from(words.stride) == STRIDE);
                     assert_eq!(words.rows, output.rows.len() as u32);
