@@ -32,11 +32,14 @@ pub(crate) enum Writer {
         /// Outputs of the usual kind.
         usual: bool,
     },
+    /// `orient_420`, two rows of eight pixels at a time: of the usual kind, upright, in whole words.
+    Pairs,
 }
 
 impl Writer {
     /// In the order of the dispatches.
-    pub(crate) const ALL: [Writer; 5] = [
+    pub(crate) const ALL: [Writer; 6] = [
+        Writer::Pairs,
         Writer::Quads { turned: false, usual: false },
         Writer::Quads { turned: false, usual: true },
         Writer::Quads { turned: true, usual: false },
@@ -140,6 +143,14 @@ impl TileOutput {
             let end = u64::from(start) + self.len();
             return vec![(Writer::Words, Output { items: end.div_ceil(4) as u32 - start / 4, ..placed })];
         }
+        let fills_its_words = rows_begin_with_words && placed.width.is_multiple_of(4);
+        let is_upright = (placed.across_x, placed.down_y) == (1, 1);
+        if self.usual && fills_its_words && is_upright && placed.origin_x % 8 == 0 {
+            return vec![(
+                Writer::Pairs,
+                Output { items: placed.width.div_ceil(8) * pairs_of_rows(&placed), ..placed },
+            )];
+        }
         let placed = Output { quads: placed.width / 4, ..placed };
         let turned = placed.across_x == 0;
         // Turned pictures are written in blocks of 8 quads and 16 rows.
@@ -148,12 +159,18 @@ impl TileOutput {
             false => placed.quads * placed.rows,
         };
         let mut writers = vec![(Writer::Quads { turned, usual: self.usual }, Output { items, ..placed })];
-        if !(rows_begin_with_words && placed.width.is_multiple_of(4)) {
+        if !fills_its_words {
             // Between the quads of each two rows, before the first and behind the last.
             writers.push((Writer::Words, Output { items: (placed.rows + 1) * 8, ..placed }));
         }
         writers
     }
+}
+
+/// Pairs of an odd stored row and the next that an upright output has rows of.
+fn pairs_of_rows(output: &Output) -> u32 {
+    let first = output.origin_y as u32;
+    (first + output.rows) / 2 - first.div_ceil(2) + 1
 }
 
 fn is_420(plan: &DecodePlan) -> bool {

@@ -31,10 +31,11 @@ impl Pipelines {
 
     /// With other shaders that bind the same; tests count with them who writes what.
     pub(crate) fn with_sources(device: &wgpu::Device, source: impl Fn(&Stage) -> String) -> Self {
-        let [dequant_idct, orient, orient_quads] = &STAGES;
+        let [dequant_idct, orient, orient_quads, orient_420] = &STAGES;
         Pipelines {
             dequant_idct: Pipeline::new(device, dequant_idct, source(dequant_idct), &[]),
             writers: Writer::ALL.map(|writer| match writer {
+                Writer::Pairs => Pipeline::new(device, orient_420, source(orient_420), &[]),
                 Writer::Words => Pipeline::new(device, orient, source(orient), &[]),
                 Writer::Quads { turned, usual } => {
                     let constants = [("turned", f64::from(turned)), ("usual", f64::from(usual))];

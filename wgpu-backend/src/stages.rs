@@ -110,7 +110,7 @@ pub(crate) const HUFFMAN_STAGES: [Stage; 10] = [
 ];
 
 /// Reconstruction: all stages from coefficients on.
-pub(crate) const STAGES: [Stage; 3] = [
+pub(crate) const STAGES: [Stage; 4] = [
     Stage {
         name: "dequant_idct",
         files: &[LAYOUT, include_str!("../shaders/dequant_idct.wgsl")],
@@ -132,6 +132,12 @@ pub(crate) const STAGES: [Stage; 3] = [
             COLOR,
             include_str!("../shaders/orient_quads.wgsl"),
         ],
+        // As of `orient`.
+        bindings: &[Access::Read, Access::Read, Access::Read, Access::Read, Access::ReadWrite],
+    },
+    Stage {
+        name: "orient_420",
+        files: &[LAYOUT, include_str!("../shaders/orient_420.wgsl")],
         // As of `orient`.
         bindings: &[Access::Read, Access::Read, Access::Read, Access::Read, Access::ReadWrite],
     },
@@ -172,7 +178,7 @@ mod tests {
             assert_eq!(entry.name, stage.name);
             let width = match stage.name {
                 "dequant_idct" => 8 * IDCT_BLOCKS,
-                "orient" | "orient_quads" => GROUP,
+                "orient" | "orient_quads" | "orient_420" => GROUP,
                 name => huffman::lanes(name),
             };
             assert_eq!(entry.workgroup_size, [width, 1, 1]);
