@@ -3,6 +3,9 @@
 #[cfg(not(target_arch = "wasm32"))]
 use rayon::prelude::*;
 
+#[cfg(not(target_arch = "wasm32"))]
+use isopel_core::Backend;
+
 use crate::context::WgpuBackend;
 use crate::download::{Download, copy_to_texture};
 use crate::flags::PictureFlags;
@@ -12,8 +15,9 @@ use crate::tile::{PreparedJob, Tile};
 use crate::upload::{Upload, UploadChunk};
 use crate::wave::{PassTimestamps, Slot, TileSize, Wave, WaveBuffers};
 
-/// Bytes of upload that one thread writes: a few pictures.
-const STAGING_CHUNK: u64 = 4 << 20;
+/// Bytes of upload that one thread writes at once: its share, but worth waking it, and not too many for it to lend a hand
+/// elsewhere.
+const STAGING_CHUNK: std::ops::Range<u64> = 128 << 10..4 << 20;
 
 /// Bytes for the symbols of one wave that the GPU decodes, at most: they are as many as the data could fill.
 const MOST_SYMBOL_BYTES: u64 = 1 << 30;
@@ -98,9 +102,13 @@ impl WgpuBackend {
         let upload = match memory {
             Memory::Pooled => {
                 let upload = self.uploads.take(&self.device, wave.upload().len());
+                #[cfg(not(target_arch = "wasm32"))]
+                let share = wave.upload().len() / self.threads.capabilities().parallel_jobs as u64;
+                #[cfg(target_arch = "wasm32")]
+                let share = wave.upload().len();
                 let chunks: Vec<(UploadChunk, wgpu::Buffer)> = wave
                     .upload()
-                    .chunks(STAGING_CHUNK)
+                    .chunks(share.clamp(STAGING_CHUNK.start, STAGING_CHUNK.end))
                     .into_iter()
                     .map(|chunk| {
                         let staging = self.staging.take(&self.device, chunk.len);

@@ -59,7 +59,7 @@ const JOBS_AT_ONCE: usize = 64;
 /// pictures takes as long as that in many.
 const JOBS_AT_ONCE_ON_GPU: usize = 256;
 /// But no more than these bytes of files and one more, so that the GPU decodes some while the CPU lays out others.
-const BYTES_AT_ONCE_ON_GPU: usize = 16 << 20;
+const BYTES_AT_ONCE_ON_GPU: usize = 24 << 20;
 
 impl Backend for WgpuBackend {
     type Target = WgpuTarget;

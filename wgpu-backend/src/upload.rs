@@ -60,6 +60,18 @@ pub(crate) enum Contents<'t> {
     Data(&'t [u8]),
 }
 
+impl Contents<'_> {
+    /// Bytes of one picture's data that are written at once, so that several threads can share it.
+    const PIECE: usize = 128 << 10;
+
+    fn in_pieces(self) -> Vec<Self> {
+        match self {
+            Contents::Data(data) if data.len() > Self::PIECE => data.chunks(Self::PIECE).map(Contents::Data).collect(),
+            small => vec![small],
+        }
+    }
+}
+
 /// A range of the upload buffer that is written at once.
 pub(crate) struct UploadChunk {
     pub(crate) offset: u64,
@@ -120,7 +132,7 @@ impl<'t> Upload<'t> {
         let offset = self.len.next_multiple_of(self.alignment);
         let mut gap = (offset - self.len) as usize;
         self.len = offset;
-        for contents in parts {
+        for contents in parts.into_iter().flat_map(Contents::in_pieces) {
             self.len += self.bytes(&contents).len() as u64;
             self.parts.push(Part { gap: std::mem::take(&mut gap), contents });
         }
@@ -224,6 +236,11 @@ mod tests {
             assert!(chunks.windows(2).all(|two| two[0].offset + two[0].len == two[1].offset));
         }
         assert_eq!(upload.chunks(1).len(), 10);
+        let large: Vec<u8> = (0..300_000u32).map(|place| place as u8).collect();
+        let mut upload = Upload::new(64, Vec::new());
+        upload.append_all([Contents::Data(&large)]);
+        assert_eq!(upload.chunks(100_000).len(), 3);
+        assert_eq!(upload.to_bytes(), large);
     }
 
     #[test]
