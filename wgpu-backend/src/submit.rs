@@ -58,8 +58,8 @@ const JOBS_AT_ONCE: usize = 64;
 /// The same where the GPU decodes entropy, which leaves little to the CPU: the slowest chain of symbols in a few
 /// pictures takes as long as that in many.
 const JOBS_AT_ONCE_ON_GPU: usize = 256;
-/// But no more than these bytes of files and one more, so that the GPU decodes some while the CPU lays out others.
-const BYTES_AT_ONCE_ON_GPU: usize = 24 << 20;
+/// But hardly more than these bytes of files, so that the GPU decodes some while the CPU lays out others.
+const BYTES_AT_ONCE_ON_GPU: usize = 28 << 20;
 
 impl Backend for WgpuBackend {
     type Target = WgpuTarget;
@@ -220,9 +220,13 @@ impl WgpuBackend {
         let entropy = self.entropy_decoding(options, waiting);
         let mut submission = Unfinished::new(self, waiting);
         let mut in_flight = Vec::new();
+        let bytes_at_once = equal_parts(requests.iter().map(|request| request.jpeg.len()).sum(), BYTES_AT_ONCE_ON_GPU);
         let mut requests = requests.into_iter().peekable();
         while requests.peek().is_some() {
-            let chunk = next_chunk(&mut requests, entropy);
+            let chunk = match entropy {
+                EntropyDecoding::Cpu => requests.by_ref().take(JOBS_AT_ONCE).collect(),
+                _ => next_chunk(&mut requests, bytes_at_once),
+            };
             let staging = self.staging_for(&chunk, entropy);
             let (ready, failed) = self.prepare_all(chunk, staging.as_ref());
             failed.into_iter().for_each(|outcome| submission.outcomes.put(outcome));
@@ -294,13 +298,16 @@ impl WgpuBackend {
     }
 }
 
-/// The requests that are recorded together.
-fn next_chunk(requests: &mut impl Iterator<Item = Request>, entropy: EntropyDecoding) -> Vec<Request> {
-    if entropy == EntropyDecoding::Cpu {
-        return requests.take(JOBS_AT_ONCE).collect();
-    }
+/// How many bytes make one of the fewest equal parts that have at most so many; at least one. A small last part would
+/// take the GPU nearly as long as a large one.
+fn equal_parts(bytes: usize, at_most: usize) -> usize {
+    bytes.div_ceil(bytes.div_ceil(at_most).max(1)).max(1)
+}
+
+/// The requests that are recorded together if the GPU decodes their entropy.
+fn next_chunk(requests: &mut impl Iterator<Item = Request>, bytes_at_once: usize) -> Vec<Request> {
     let (mut chunk, mut bytes) = (Vec::new(), 0);
-    while chunk.len() < JOBS_AT_ONCE_ON_GPU && bytes < BYTES_AT_ONCE_ON_GPU {
+    while chunk.len() < JOBS_AT_ONCE_ON_GPU && bytes < bytes_at_once {
         let Some(request) = requests.next() else { break };
         bytes += request.jpeg.len();
         chunk.push(request);
@@ -326,6 +333,12 @@ mod tests {
     use isopel_conformance::{corpus, gpu};
 
     use super::*;
+
+    #[test]
+    fn parts_are_equal_and_few() {
+        assert_eq!(equal_parts(0, 10), 1, "or nobody would get on");
+        assert_eq!([1, 10, 11, 25, 30].map(|bytes| equal_parts(bytes, 10)), [1, 10, 6, 9, 10]);
+    }
 
     /// What a bug in decoding one file costs.
     #[test]
