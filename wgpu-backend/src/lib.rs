@@ -22,6 +22,7 @@ mod in_flight;
 mod layout;
 mod output;
 mod pack_memory;
+mod passes;
 mod pipelines;
 mod pool;
 mod profile;

@@ -6,12 +6,12 @@ use isopel_core::{BackendError, Error, Job};
 
 use crate::context::WgpuBackend;
 use crate::in_flight::Waiting;
+use crate::passes::PassTimestamps;
 use crate::read_back::ReadBack;
 use crate::record::Memory;
 use crate::submit::{ReadyJob, SubmitOptions, requests};
 use crate::target::WgpuTarget;
 use crate::tile::Tile;
-use crate::wave::PassTimestamps;
 
 /// GPU time of each stage for one submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

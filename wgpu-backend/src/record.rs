@@ -9,11 +9,12 @@ use isopel_core::Backend;
 use crate::context::WgpuBackend;
 use crate::download::{Download, copy_to_texture};
 use crate::flags::PictureFlags;
+use crate::passes::PassTimestamps;
 use crate::submit::ReadyJob;
 use crate::target::WgpuTarget;
 use crate::tile::{PreparedJob, Tile};
 use crate::upload::{Upload, UploadChunk};
-use crate::wave::{PassTimestamps, Slot, TileSize, Wave, WaveBuffers};
+use crate::wave::{Slot, TileSize, Wave, WaveBuffers};
 
 /// Bytes of upload that one thread writes at once: its share, but worth waking it, and not too many for it to lend a hand
 /// elsewhere.

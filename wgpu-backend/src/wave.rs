@@ -6,6 +6,7 @@ use isopel_core::subsequences::{CANDIDATES, Synchronisation};
 use crate::huffman::{self, Sections, WaveScans};
 use crate::layout::Component;
 use crate::output::Writer;
+use crate::passes::{PassTimestamps, Passes};
 use crate::pipelines::{Pipeline, Pipelines};
 use crate::stages::HUFFMAN_STAGES;
 use crate::tile::{Coefficients, Tile};
@@ -323,11 +324,17 @@ impl<'t> Wave<'t> {
         }
         let planes = bind(&buffers.planes, Section { offset: 0, size: self.plane_bytes() });
         let from_upload = |section| bind(&buffers.upload, section);
-        let mut stamps = timestamps.map(|stamps| stamps.iter()).into_iter().flatten();
+        if let (Source::Decoded(decoded), Some((scratch, coefficients))) = (&self.source, &buffers.decoded) {
+            // Headers of pictures that turn out damaged are not all written.
+            for (buffer, section) in [(coefficients, decoded.headers), (scratch, decoded.flags)] {
+                encoder.clear_buffer(buffer, section.offset, Some(section.size));
+            }
+        }
+        let mut passes = Passes::new(encoder, timestamps);
         let (headers, symbols) = match (&self.source, &buffers.decoded) {
             (Source::Uploaded { headers, symbols }, _) => (from_upload(*headers), from_upload(*symbols)),
             (Source::Decoded(decoded), Some((_, coefficients))) => {
-                self.record_decoding(device, encoder, pipelines, decoded, buffers, &mut stamps);
+                self.record_decoding(device, &mut passes, pipelines, decoded, buffers);
                 (bind(coefficients, decoded.headers), bind(coefficients, decoded.symbols))
             }
             (Source::Decoded(_), None) => unreachable!("who records a wave asks what buffers it needs"),
@@ -340,10 +347,9 @@ impl<'t> Wave<'t> {
             from_upload(self.quant),
             planes.clone(),
         ];
-        let mut pass = begin(encoder, &pipelines.dequant_idct, stamps.next());
-        self.dispatch(device, &mut pass, &pipelines.dequant_idct, &resources, self.idct_groups.1);
-        drop(pass);
-        let mut pass = begin(encoder, pipelines.of(Writer::Words), stamps.next());
+        let pass = passes.next(&pipelines.dequant_idct);
+        self.dispatch(device, pass, &pipelines.dequant_idct, &resources, self.idct_groups.1);
+        let pass = passes.next(pipelines.of(Writer::Words));
         for write in &self.writes {
             let resources = [
                 from_upload(self.components),
@@ -353,27 +359,22 @@ impl<'t> Wave<'t> {
                 bind(&write.target, write.window),
             ];
             let pipeline = pipelines.of(write.writer);
-            self.dispatch(device, &mut pass, pipeline, &resources, write.groups.1);
+            self.dispatch(device, pass, pipeline, &resources, write.groups.1);
         }
     }
 
     /// Records entropy decoding.
-    fn record_decoding<'p>(
+    fn record_decoding(
         &self,
         device: &wgpu::Device,
-        encoder: &mut wgpu::CommandEncoder,
+        passes: &mut Passes,
         pipelines: &Pipelines,
         decoded: &Decoded,
         buffers: &WaveBuffers,
-        stamps: &mut impl Iterator<Item = wgpu::ComputePassTimestampWrites<'p>>,
     ) {
         let (Some((scratch, coefficients)), Some(stages)) = (&buffers.decoded, &pipelines.huffman) else {
             unreachable!("only backends with these pipelines stage pictures")
         };
-        // Headers of pictures that turn out damaged are not all written.
-        for (buffer, section) in [(coefficients, decoded.headers), (scratch, decoded.flags)] {
-            encoder.clear_buffer(buffer, section.offset, Some(section.size));
-        }
         let input = |section| bind(&buffers.upload, section);
         let all_input = || [decoded.scans, decoded.segments, decoded.subsequences, decoded.words].map(input).to_vec();
         let scratch = |section| bind(scratch, section);
@@ -410,10 +411,10 @@ impl<'t> Wave<'t> {
             &stages[index.expect("all stages are in their table")]
         };
         for stages_of_pass in huffman::passes(decoded.synchronisation, decoded.recounts) {
-            let mut pass = begin(encoder, pipeline_of(stages_of_pass[0]), stamps.next());
+            let pass = passes.next(pipeline_of(stages_of_pass[0]));
             for &stage in stages_of_pass {
                 let workgroups = huffman::workgroups(stage, decoded.groups);
-                self.dispatch(device, &mut pass, pipeline_of(stage), &resources(stage), workgroups);
+                self.dispatch(device, pass, pipeline_of(stage), &resources(stage), workgroups);
             }
         }
     }
@@ -430,32 +431,6 @@ impl<'t> Wave<'t> {
         pass.set_bind_group(0, &pipeline.bind(device, resources), &[]);
         let columns = groups.min(self.limits.max_workgroups);
         pass.dispatch_workgroups(columns, groups.div_ceil(columns.max(1)), 1);
-    }
-}
-
-fn begin<'e>(
-    encoder: &'e mut wgpu::CommandEncoder,
-    pipeline: &Pipeline,
-    timestamp_writes: Option<wgpu::ComputePassTimestampWrites>,
-) -> wgpu::ComputePass<'e> {
-    encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some(&pipeline.label), timestamp_writes })
-}
-
-/// Two timestamps for each pass of a wave.
-pub(crate) struct PassTimestamps {
-    pub(crate) queries: wgpu::QuerySet,
-    /// How often the passes run; the timestamps of the last remain.
-    pub(crate) repetitions: u32,
-}
-
-impl PassTimestamps {
-    /// The timestamps of one pass after the other.
-    fn iter(&self) -> impl Iterator<Item = wgpu::ComputePassTimestampWrites<'_>> {
-        (0..).map(|pass| wgpu::ComputePassTimestampWrites {
-            query_set: &self.queries,
-            beginning_of_pass_write_index: Some(2 * pass),
-            end_of_pass_write_index: Some(2 * pass + 1),
-        })
     }
 }
 
